@@ -1,0 +1,78 @@
+# `make run` shows the app, `make test` checks everything; both build their own environment first.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8501
+PYTEST_FLAGS ?=
+FUZZ_PROFILE ?= long
+MUTANTS_FLAGS ?=
+
+BIN := $(VENV)/bin
+SOURCES := app.py ringside.py drr pages tests $(wildcard benchmarks)
+GROUND := pyproject.toml requirements.txt
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run env env-dev test lint types check format bench fuzz mutants wheel clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "  Settings: PYTHON=$(PYTHON) VENV=$(VENV) PORT=$(PORT) PYTEST_FLAGS='$(PYTEST_FLAGS)'"
+
+run: env  ## the app on http://127.0.0.1:PORT, with the premium policy loaded
+	$(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
+
+env: $(VENV)/.installed  ## the environment the app needs
+
+env-dev: $(VENV)/.installed-dev  ## the same, with the tools for development
+
+test: lint types check  ## lint, types and all tests but the slow ones
+
+lint: env-dev  ## ruff: rules and layout
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+
+types: env-dev  ## mypy, strict, on drr
+	$(BIN)/mypy
+
+check: env-dev  ## the tests alone; PYTEST_FLAGS="-k lanes" picks some
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+format: env-dev  ## let ruff lay the sources out
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: env-dev  ## every benchmark; fails when one misses its bar
+	@failed=0; for script in benchmarks/*.py; do \
+	  [ -f "$$script" ] || continue; echo "== $$script"; $(BIN)/python "$$script" || failed=1; \
+	done; exit $$failed
+
+fuzz: env-dev  ## the Hypothesis tests with far more examples
+	RINGSIDE_HYPOTHESIS=$(FUZZ_PROFILE) $(BIN)/python -m pytest -m hypothesis $(PYTEST_FLAGS)
+
+mutants: env-dev  ## break the scheduler on purpose, line by line, and see whether a test notices
+	$(BIN)/python tests/mutants.py $(MUTANTS_FLAGS)
+
+wheel: env-dev  ## a wheel in dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:  ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Ringside needs Python 3.11 or newer; '$(PYTHON)' is missing or older. Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps are written last: an installation that broke off is done again, a finished one is not.
+$(VENV)/.installed: $(GROUND) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/.installed-dev: $(GROUND) requirements-dev.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,133 @@
+"""Fixtures of the browser tests: one server and one browser for the session, a fresh context for every test.
+
+A test asks for ``open_app`` and calls it, once per page it wants:
+
+    def test_the_lab_opens(open_app, screenshot):
+        page = open_app()                                        # 1400 x 900, light
+        dark = open_app("/learn", viewport=(800, 900), colour_scheme="dark")
+        screenshot(page, "lab_light")
+
+Every test here carries the marker ``browser``. A script error, a console error or a request to another machine fails
+it, unless ``page_watch.allow("pattern")`` said that it is expected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, Protocol
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.helpers import CHROMIUM_FLAGS, PageWatch, StreamlitServer, find_chromium, wait_until_settled
+from tests.support import ROOT, skip_or_fail
+
+HERE = Path(__file__).resolve().parent
+
+
+class OpenApp(Protocol):
+    """Opens a page of the app in a context of its own and waits until it has settled."""
+
+    def __call__(
+        self,
+        path: str = "/",
+        *,
+        viewport: tuple[int, int] = (1400, 900),
+        colour_scheme: Literal["light", "dark"] = "light",
+        reduced_motion: bool = False,
+        settle: bool = True,
+    ) -> Page: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, headless, for the whole session."""
+    with sync_playwright() as playwright:
+        executable = find_chromium(playwright)
+        if executable is None:
+            skip_or_fail("no Chromium found; install one, or name it with RINGSIDE_CHROMIUM")
+        chromium = playwright.chromium.launch(executable_path=executable, headless=True, args=list(CHROMIUM_FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamlitServer]:
+    """The app, served on a free loopback port for the whole session."""
+    log_path = tmp_path_factory.mktemp("streamlit") / "server.log"
+    with StreamlitServer(ROOT / "app.py", log_path) as server:
+        yield server
+
+
+@pytest.fixture
+def page_watch() -> Iterator[PageWatch]:
+    """What went wrong on the pages of this test; anything not allowed fails it at the end."""
+    watch = PageWatch()
+    yield watch
+    assert watch.verdict() == []
+
+
+@pytest.fixture
+def new_context(browser: Browser, page_watch: PageWatch) -> Iterator[Callable[..., BrowserContext]]:
+    """Makes watched browser contexts; the arguments are those of Playwright's ``new_context``."""
+    contexts: list[BrowserContext] = []
+
+    def make(**options: object) -> BrowserContext:
+        context = browser.new_context(**options)
+        page_watch.attach_to_context(context)
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def open_app(new_context: Callable[..., BrowserContext], app_server: StreamlitServer) -> OpenApp:
+    """Opens pages of the app; see :class:`OpenApp` for what can be chosen."""
+
+    def open_page(
+        path: str = "/",
+        *,
+        viewport: tuple[int, int] = (1400, 900),
+        colour_scheme: Literal["light", "dark"] = "light",
+        reduced_motion: bool = False,
+        settle: bool = True,
+    ) -> Page:
+        context = new_context(
+            viewport={"width": viewport[0], "height": viewport[1]},
+            color_scheme=colour_scheme,
+            reduced_motion="reduce" if reduced_motion else "no-preference",
+        )
+        page = context.new_page()
+        page.goto(app_server.url + path, wait_until="commit")
+        if settle:
+            wait_until_settled(page)
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def screenshot() -> Callable[..., Path | None]:
+    """Writes a picture of a page into the folder RINGSIDE_SHOTS names; does nothing where none is named."""
+    folder = os.environ.get("RINGSIDE_SHOTS")
+
+    def take(page: Page, name: str, *, full_page: bool = False) -> Path | None:
+        if not folder:
+            return None
+        path = Path(folder) / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=path, full_page=full_page)
+        return path
+
+    return take

@@ -1,0 +1,47 @@
+"""What all tests share: Hypothesis profiles, the shared folder, and the order of the tests."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support import IN_CI, ROOT, a_router_wheel_exists_for_this_machine, skip_or_fail
+
+settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile("long", deadline=None, max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("RINGSIDE_HYPOTHESIS") or ("ci" if IN_CI else "dev"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test of the real router needs the real router."""
+    if item.get_closest_marker("router") and not importlib.util.find_spec("dynamo"):
+        skip_or_fail(
+            "the real router is not installed: pip install -e .[router]",
+            must_be_here=IN_CI and a_router_wheel_exists_for_this_machine(),
+        )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests go last: they are slow, and Playwright keeps an event loop running in this thread."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def shared_folder() -> Path:
+    """The folder of recordings and traces: RINGSIDE_SHARED, else ``../shared`` seen from the project.
+
+    RINGSIDE_SHARED set to nothing says that there is none here, and skips what needs it, in CI too.
+    """
+    named = os.environ.get("RINGSIDE_SHARED")
+    folder = (ROOT / (named or "../shared")).resolve()
+    if named == "" or not folder.is_dir():
+        skip_or_fail(
+            "no shared folder of recordings and traces; RINGSIDE_SHARED names one",
+            must_be_here=IN_CI and named != "",
+        )
+    return folder
