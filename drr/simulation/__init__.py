@@ -1,0 +1,1 @@
+"""Worker models, the event loop, and the recording of a run."""

@@ -1,0 +1,238 @@
+"""The manual worker model, for teaching: nothing happens by itself, a script says what happens next.
+
+With ``capacity="open"`` nothing is ever busy and a request is gone once it is dispatched; with ``"one"`` a worker is busy
+while it holds a request; with ``"policy"`` the policy's thresholds decide. Under every capacity a script can block
+workers, free them, let them join and leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from drr.policy.schema import Profile
+from drr.router.endpoints import NEVER_BUSY, Endpoints, Worker, uniform_cluster
+from drr.router.requests import RequestTable
+from drr.router.router import ArrivalMode, Router
+from drr.router.selection import WorkerChoice
+from drr.scheduler.ring import CursorRule
+from drr.simulation.recording import Recorder, Run, RunInputs
+from drr.simulation.snapshots import EndpointChange
+
+Capacity = Literal["open", "one", "policy"]
+
+_LIMITS: dict[Capacity, int | None] = {"open": NEVER_BUSY, "one": 0, "policy": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """A request arrives. With ``wait`` it joins its lane and nothing is dispatched until a call is made."""
+
+    request: int
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Make this many arbitration calls, dispatching or not."""
+
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Call arbitration until it returns nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Requests end where they run and give their load back, then the ring is drained. None: the oldest on ``worker``."""
+
+    request: int | None = None
+    worker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstToken:
+    """A request's prefill ends (its prefill load comes back), then the ring is drained."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A worker (all its dp ranks) is held busy or let go, overloaded or not, joins or leaves; then a drain."""
+
+    what: Literal["hold", "free", "overload", "recover", "join", "leave"]
+    worker: int | Worker
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The clock goes to this time (ms)."""
+
+    time_ms: float
+
+
+Action = Arrive | Call | Drain | Finish | FirstToken | Change | At
+
+
+def run_manual(
+    profile: Profile,
+    requests: RequestTable,
+    script: Sequence[Action],
+    *,
+    workers: int | Sequence[Worker] = 1,
+    capacity: Capacity = "open",
+    cursor_rule: CursorRule = "documented",
+    arrivals: ArrivalMode = "through_ring",
+    seed: int = 0,
+) -> Run:
+    """Play a script. Requests that the script does not let arrive stay away; what waits at the end keeps waiting.
+
+    Whatever the policy says, every class queues here unless ``capacity`` is ``"policy"``.
+    """
+    cluster = uniform_cluster(workers) if isinstance(workers, int) else tuple(workers)
+
+    def run(rule: CursorRule) -> Run:
+        inputs = RunInputs(
+            profile=profile,
+            requests=requests,
+            workers=cluster,
+            cursor_rule=rule,
+            rerun=run,
+            limit_for_all=_LIMITS[capacity],
+        )
+        player = _Player(inputs, capacity, arrivals, seed)
+        for action in script:
+            player.play(action)
+        return player.result()
+
+    return run(cursor_rule)
+
+
+class _Player:
+    """One manual run in progress."""
+
+    def __init__(self, inputs: RunInputs, capacity: Capacity, arrivals: ArrivalMode, seed: int) -> None:
+        rows = len(inputs.requests)
+        self._inputs = inputs
+        self._gone_at_once = capacity == "open"
+        self._recorder = Recorder(rows, wide=True)
+        self._endpoints = Endpoints(inputs.workers, inputs.profile.classes, limit_for_all=inputs.limit_for_all)
+        self._router = Router(
+            inputs.profile,
+            self._endpoints,
+            inputs.requests,
+            self._submit,
+            choice=WorkerChoice(1, seed),
+            block_size=1,
+            cursor_rule=inputs.cursor_rule,
+            arrivals=arrivals,
+            log=self._recorder.calls,
+            listener=self._recorder,
+            every_class_queues=capacity != "policy",
+        )
+        self._now_ms = 0.0
+        self._running: list[int] = []
+        self._started: list[float | None] = [None] * rows
+        self._first: list[float | None] = [None] * rows
+        self._last: list[float | None] = [None] * rows
+
+    def _submit(self, request: int, endpoint: int) -> None:
+        self._started[request] = self._now_ms
+        self._running.append(request)
+
+    def play(self, action: Action) -> None:
+        """Do one thing."""
+        router = self._router
+        if isinstance(action, At):
+            self._now_ms = action.time_ms
+        elif isinstance(action, Arrive):
+            if action.wait:
+                lane = router.classify(action.request, self._now_ms)
+                router.enqueue(action.request, self._now_ms, lane, drain=False)
+            else:
+                router.arrive(action.request, self._now_ms)
+        elif isinstance(action, Call):
+            for _ in range(action.times):
+                router.call(self._now_ms)
+        elif isinstance(action, Drain):
+            while router.call(self._now_ms):
+                self._clear()
+        elif isinstance(action, Finish):
+            self._finish(action)
+        elif isinstance(action, FirstToken):
+            self._first[action.request] = self._now_ms
+            router.prefill_ended(action.request)
+            self._recorder.first_token(self._now_ms, action.request, router.outcomes.endpoint[action.request])
+            router.drain(self._now_ms)
+        else:
+            self._change(action)
+        self._clear()
+
+    def _clear(self) -> None:
+        """With open capacity whatever was dispatched is gone at once: its end is recorded, and nothing drained for it."""
+        self._router.failed.clear()
+        while self._gone_at_once and self._running:
+            self._end(self._running[0])
+
+    def _end(self, request: int) -> None:
+        self._running.remove(request)
+        if self._first[request] is None:
+            self._first[request] = self._now_ms
+        self._last[request] = self._now_ms
+        self._router.completed(request, prefilling=not self._recorder.had_first_token[request])
+        self._recorder.completed(self._now_ms, request, self._router.outcomes.endpoint[request])
+
+    def _finish(self, action: Finish) -> None:
+        for request in list(self._running):
+            key = self._endpoints.keys[self._router.outcomes.endpoint[request]]
+            if action.request == request or (action.request is None and action.worker in (None, key[0])):
+                self._end(request)
+                break
+        self._router.drain(self._now_ms)
+
+    def _change(self, action: Change) -> None:
+        endpoints = self._endpoints
+        if isinstance(action.worker, Worker):
+            worker_id = action.worker.worker_id
+            if action.what == "join":
+                endpoints.add_worker(action.worker)
+                change = EndpointChange("join", endpoints.index(worker_id, action.worker.dp_start), action.worker)
+                self._note([change], apply=False)
+                return
+        else:
+            worker_id = action.worker
+            if action.what == "join":
+                self._change(Change("join", Worker(worker_id)))
+                return
+        mine = [e for e, key in enumerate(endpoints.keys) if key[0] == worker_id and endpoints.present[e]]
+        if action.what == "leave":
+            self._note([EndpointChange("leave", mine[0])] if mine else [], apply=True)
+        elif action.what in ("hold", "free"):
+            self._note([EndpointChange("held", e, value=action.what == "hold") for e in mine], apply=True)
+        else:
+            self._note([EndpointChange("overloaded", e, value=action.what == "overload") for e in mine], apply=True)
+
+    def _note(self, changes: list[EndpointChange], *, apply: bool) -> None:
+        for change in changes:
+            if apply:
+                change.apply(self._endpoints)
+            self._recorder.worker_changed(self._now_ms, change)
+        for endpoint in range(len(self._endpoints.keys)):
+            self._router.endpoint_changed(endpoint)
+        self._router.drain(self._now_ms)
+
+    def result(self) -> Run:
+        """Wrap up what happened."""
+        self._inputs.endpoint_keys = list(self._endpoints.keys)
+        return Run(
+            self._inputs,
+            self._router.outcomes,
+            self._recorder,
+            first_admit_ms=self._started,
+            first_token_ms=self._first,
+            last_token_ms=self._last,
+        )

@@ -1,0 +1,282 @@
+"""The event loop: arrivals, passes of the mock engines and the router's drains, in the order of the real offline replay.
+
+At one timestamp, until nothing changes: pass completions by endpoint, arrivals in order, pass starts with the lowest idle
+endpoint first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Protocol
+
+from drr.errors import ReplayAbortedError, WorkloadError
+from drr.policy.schema import Profile
+from drr.router.endpoints import Endpoints, Worker, uniform_cluster
+from drr.router.prefix import BlockIdentities
+from drr.router.requests import RequestTable
+from drr.router.router import ERROR, REFUSED, ArrivalMode, Router
+from drr.router.selection import WorkerChoice
+from drr.scheduler.ring import CursorRule
+from drr.simulation.arrivals import Arrivals
+from drr.simulation.engine_options import EngineOptions
+from drr.simulation.mock_engine import EngineRequests, MockEngine
+from drr.simulation.recording import Recorder, Run, RunInputs
+from drr.simulation.timing import PassTiming
+
+PROGRESS_EVERY = 1024
+WIDE_TOKENS = 1 << 62
+"""From here on figures may not fit 64 bits, and columns of Python ints are used."""
+
+
+class Progress(Protocol):
+    """Is called now and then with (requests over, requests in all); whatever it raises ends the run."""
+
+    def __call__(self, over: int, total: int, /) -> object: ...
+
+
+def replay(
+    profile: Profile,
+    requests: RequestTable,
+    *,
+    workers: int | Sequence[Worker] = 1,
+    engine: EngineOptions | None = None,
+    trace_block_size: int = 512,
+    arrival_speedup_ratio: float = 1.0,
+    cursor_rule: CursorRule = "documented",
+    arrivals: ArrivalMode = "bypass",
+    seed: int = 0,
+    abort_on_refusal: bool = False,
+    follow: Sequence[int | None] | None = None,
+    record: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """Run a workload through the router and its mock engines.
+
+    ``workers`` is a number of equal workers or the workers themselves. ``follow`` names, per row, the endpoint to take
+    where the router chooses (rows whose followed endpoint was not among the cheapest are in ``Run.not_cheapest``).
+    A full class ends the run as it ends the real replay if ``abort_on_refusal``; the reason is ``Run.aborted_because``.
+    Raises :class:`WorkloadError` for a workload that the real replay does not take.
+    """
+    options = engine or EngineOptions()
+    if any(hit > 0 for hit in requests.cached_tokens):
+        raise WorkloadError("fixed cache hits (cached_tokens) are for teaching runs; the mock engine has its own cache")
+    cluster = (
+        uniform_cluster(workers, max_num_batched_tokens=options.max_num_batched_tokens)
+        if isinstance(workers, int)
+        else tuple(workers)
+    )
+
+    def run(rule: CursorRule, *, record: bool) -> Run:
+        recorder = Recorder(len(requests), wide=_is_wide(profile, requests)) if record else None
+        inputs = RunInputs(
+            profile=profile,
+            requests=requests,
+            workers=cluster,
+            cursor_rule=rule,
+            rerun=lambda other: run(other, record=False),
+        )
+        loop = _Loop(
+            inputs,
+            options,
+            recorder,
+            identities=BlockIdentities(options.block_size, trace_block_size),
+            arrivals=Arrivals(requests, arrival_speedup_ratio),
+            choice=WorkerChoice(options.block_size, seed, follow),
+            mode=arrivals,
+        )
+        aborted: str | None = None
+        try:
+            loop.run(progress, abort_on_refusal)
+        except ReplayAbortedError as reason:
+            aborted = str(reason)
+        return loop.result(aborted)
+
+    return run(cursor_rule, record=record)
+
+
+def _is_wide(profile: Profile, requests: RequestTable) -> bool:
+    """Whether a deficit, which stays below the largest cost plus the quantum, may not fit a 64-bit column."""
+    largest = max(requests.isl_tokens, default=0) + max(c.quantum for c in profile.classes)
+    return largest >= WIDE_TOKENS
+
+
+class _Loop:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        inputs: RunInputs,
+        options: EngineOptions,
+        recorder: Recorder | None,
+        *,
+        identities: BlockIdentities,
+        arrivals: Arrivals,
+        choice: WorkerChoice,
+        mode: ArrivalMode,
+    ) -> None:
+        requests = inputs.requests
+        self._inputs = inputs
+        self._recorder = recorder
+        self._arrivals = arrivals
+        self._choice = choice
+        self._endpoints = Endpoints(inputs.workers, inputs.profile.classes)
+        count = len(self._endpoints.keys)
+        chains: list[list[int]] | None = None
+        if options.enable_prefix_caching or count > 1:
+            pairs = zip(requests.isl_tokens, requests.hash_ids, strict=True)
+            chains = [list(identities.chain(isl, hash_ids)) for isl, hash_ids in pairs]
+        self.router = Router(
+            inputs.profile,
+            self._endpoints,
+            requests,
+            self._submit,
+            choice=choice,
+            block_size=options.block_size,
+            cursor_rule=inputs.cursor_rule,
+            arrivals=mode,
+            log=recorder.calls if recorder is not None else None,
+            listener=recorder,
+        )
+        # The engine extends chains by generated blocks; the router knows prompts only.
+        self.router.chains = [tuple(chain) for chain in chains] if chains is not None else None
+        if options.enable_prefix_caching:
+            self.router.cached_blocks = [set() for _ in range(count)]
+        cut = options.max_model_len
+        targets = requests.output_tokens
+        if cut is not None:
+            targets = [min(n, max(cut - isl, 0)) for n, isl in zip(targets, requests.isl_tokens, strict=True)]
+        self.requests = EngineRequests(requests.isl_tokens, targets, chains if options.enable_prefix_caching else None)
+        timing = PassTiming(options)
+        self._engines = [MockEngine(options, timing, self.requests, identities) for _ in range(count)]
+        self._in_pass = [False] * count
+        self._startable: set[int] = set()
+        self._passes: list[tuple[float, int]] = []
+        self._arrived = 0
+        self._over = 0
+        self._refused_by_engine: set[int] = set()
+
+    def _submit(self, request: int, endpoint: int) -> None:
+        self._engines[endpoint].waiting.append(request)
+        if not self._in_pass[endpoint]:
+            self._startable.add(endpoint)
+
+    def run(self, progress: Progress | None, abort_on_refusal: bool) -> None:
+        """Run until no pass runs and no arrival is to come."""
+        total = len(self._inputs.requests)
+        reported = 0
+        passes = self._passes
+        next_arrival = self._arrivals.next_ms()
+        while True:
+            if passes and (next_arrival is None or passes[0][0] <= next_arrival):
+                now = passes[0][0]
+            elif next_arrival is not None:
+                now = next_arrival
+            else:
+                break
+            while passes and passes[0][0] <= now:
+                self._end_pass(heappop(passes)[1], now)
+            next_arrival = self._arrivals.next_ms()
+            while next_arrival is not None and next_arrival <= now:
+                self._arrive(self._arrivals.pop(), now, abort_on_refusal)
+                next_arrival = self._arrivals.next_ms()
+            self._start_passes(now)
+            next_arrival = self._arrivals.next_ms()
+            if progress is not None and self._over - reported >= PROGRESS_EVERY:
+                reported = self._over
+                progress(self._over, total)
+        left = self._arrived - self._over
+        if left:
+            raise ReplayAbortedError(
+                "replay invariant violated: offline replay detected an effect-free zero-duration pass "
+                f"with {left} in-flight requests remaining"
+            )
+        if progress is not None:
+            progress(self._over, total)
+
+    def _arrive(self, request: int, now_ms: float, abort_on_refusal: bool) -> None:
+        self._arrived += 1
+        router = self.router
+        router.arrive(request, now_ms)
+        outcome = router.outcomes.outcome[request]
+        if outcome in (REFUSED, ERROR):
+            if outcome == REFUSED and abort_on_refusal:
+                refusal = router.outcomes.refusal[request]
+                name = self._inputs.profile.classes[refusal.class_index].name
+                raise ReplayAbortedError(f"placement policy error: {refusal.text(name)}")
+            self._end_request(request, now_ms)
+        self._end_failed(now_ms)
+
+    def _end_failed(self, now_ms: float) -> None:
+        failed = self.router.failed
+        while failed:
+            self._end_request(failed.pop(), now_ms)
+
+    def _end_request(self, request: int, now_ms: float) -> None:
+        self._over += 1
+        self._arrivals.completed(request, now_ms)
+
+    def _start_passes(self, now_ms: float) -> None:
+        """Start a pass on every idle endpoint with work, lowest first; one of zero duration ends on the spot."""
+        startable = self._startable
+        while startable:
+            endpoint = min(startable)
+            startable.remove(endpoint)
+            end = self._engines[endpoint].start_pass(now_ms)
+            if end is None:
+                continue
+            self._in_pass[endpoint] = True
+            if end > now_ms:
+                heappush(self._passes, (end, endpoint))
+            else:
+                self._end_pass(endpoint, now_ms)
+
+    def _end_pass(self, endpoint: int, now_ms: float) -> None:
+        """Deliver cache events, then signal the router request by request, with one drain per signal."""
+        engine = self._engines[endpoint]
+        router = self.router
+        recorder = self._recorder
+        refused = engine.refused
+        if engine.pool.caches:
+            cached = router.cached_blocks[endpoint]
+            for stored, identity in engine.pool.take_events():
+                if stored:
+                    cached.add(identity)
+                else:
+                    cached.discard(identity)
+        if refused:
+            self._refused_by_engine.update(refused)
+        for request, finished, first in engine.end_pass(now_ms):
+            if finished:
+                router.completed(request, prefilling=first)
+                if recorder is not None:
+                    recorder.completed(now_ms, request, endpoint)
+                self._end_request(request, now_ms)
+            else:
+                router.prefill_ended(request)
+                if recorder is not None:
+                    recorder.first_token(now_ms, request, endpoint)
+            if router.waiting:
+                router.drain(now_ms)
+                if router.failed:
+                    self._end_failed(now_ms)
+        self._in_pass[endpoint] = False
+        if engine.waiting or engine.running:
+            self._startable.add(endpoint)
+
+    def result(self, aborted_because: str | None) -> Run:
+        """Wrap up what happened."""
+        self._inputs.endpoint_keys = list(self._endpoints.keys)
+        return Run(
+            self._inputs,
+            self.router.outcomes,
+            self._recorder,
+            first_admit_ms=self.requests.first_admit_ms,
+            first_token_ms=self.requests.first_token_ms,
+            last_token_ms=self.requests.last_token_ms,
+            refused_by_engine=frozenset(self._refused_by_engine),
+            not_cheapest=self._choice.not_cheapest,
+            aborted_because=aborted_because,
+        )
+
+

@@ -1,0 +1,1 @@
+"""Where requests come from: traces, typed text, generators, scenarios."""
