@@ -106,7 +106,7 @@ class Router:
         self._choice = choice
         self._block_size = block_size
         self._through_ring = arrivals == "through_ring"
-        self._listener = listener
+        self.listener = listener
         self._overlaps: dict[int, list[int]] = {}
         self._sequence = 0
         # True while a further arbitration call would find what the last one found: nothing.
@@ -169,8 +169,8 @@ class Router:
             if refusal is not None:
                 outcomes.outcome[request] = REFUSED
                 outcomes.refusal[request] = refusal
-                if self._listener is not None:
-                    self._listener.refused(now_ms, request, refusal)
+                if self.listener is not None:
+                    self.listener.refused(now_ms, request, refusal)
                 return
             self.limits.add(index, self.requests.isl_tokens[request], outcomes.cached_tokens[request])
         cost = outcomes.cost_tokens[request]
@@ -182,8 +182,8 @@ class Router:
         outcomes.outcome[request] = QUEUED
         outcomes.lane[request] = lane
         self.waiting += 1
-        if self._listener is not None:
-            self._listener.queued(now_ms, request, lane)
+        if self.listener is not None:
+            self.listener.queued(now_ms, request, lane)
         # Behind a head, or at the head of a lane that has to wait, the newcomer changes nothing for the ring.
         if became_head and not self._is_blocked(index, request, lane):
             self._settled = False
@@ -252,8 +252,8 @@ class Router:
         going = self.ring.pop_next()
         if going is None:
             self._settled = True
-            if self._listener is not None:
-                self._listener.nothing_dispatched(now_ms)
+            if self.listener is not None:
+                self.listener.nothing_dispatched(now_ms)
             return False
         self.waiting -= 1
         index, request = going[0], going[1]
@@ -291,11 +291,11 @@ class Router:
         outcomes.endpoint[request] = endpoint
         if not by_call:
             outcomes.outcome[request] = IMMEDIATE
-        if self._listener is not None:
+        if self.listener is not None:
             if by_call:
-                self._listener.dispatched(now_ms, request, endpoint)
+                self.listener.dispatched(now_ms, request, endpoint)
             else:
-                self._listener.bypassed(now_ms, request, endpoint)
+                self.listener.bypassed(now_ms, request, endpoint)
         self._submit(request, endpoint)
 
     def _fail(self, request: int, now_ms: float, error: SelectionError, by_call: bool) -> None:
@@ -304,8 +304,8 @@ class Router:
         self._overlaps.pop(request, None)
         if by_call:
             self.failed.append(request)
-        if self._listener is not None:
-            self._listener.failed(now_ms, request, error, by_call)
+        if self.listener is not None:
+            self.listener.failed(now_ms, request, error, by_call)
 
     # --- capacity comes back -----------------------------------------------------------------------------
 

@@ -136,6 +136,7 @@ class _Player:
         )
         self._now_ms = 0.0
         self._running: list[int] = []
+        self._ended: list[int] = []
         self._started: list[float | None] = [None] * rows
         self._first: list[float | None] = [None] * rows
         self._last: list[float | None] = [None] * rows
@@ -183,6 +184,7 @@ class _Player:
         if self._first[request] is None:
             self._first[request] = self._now_ms
         self._last[request] = self._now_ms
+        self._ended.append(request)
         self._router.completed(request, prefilling=not self._recorder.had_first_token[request])
         self._recorder.completed(self._now_ms, request, self._router.outcomes.endpoint[request])
 
@@ -235,4 +237,5 @@ class _Player:
             first_admit_ms=self._started,
             first_token_ms=self._first,
             last_token_ms=self._last,
+            completion_order=self._ended,
         )

@@ -16,6 +16,7 @@ from drr.router.requests import RequestTable
 from drr.router.router import ERROR, OUTCOMES, REFUSED, RequestOutcomes
 from drr.scheduler.calls import CallLog
 from drr.scheduler.ring import CursorRule
+from drr.simulation.backlog import BacklogTally
 from drr.simulation.snapshots import EndpointChange, Snapshots
 from drr.simulation.state import RunState, StepKind
 
@@ -143,6 +144,8 @@ class Run:
         first_admit_ms: Sequence[float | None],
         first_token_ms: Sequence[float | None],
         last_token_ms: Sequence[float | None],
+        completion_order: Sequence[int],
+        tally: BacklogTally | None = None,
         refused_by_engine: frozenset[int] = frozenset(),
         not_cheapest: dict[int, tuple[int, tuple[int, ...]]] | None = None,
         aborted_because: str | None = None,
@@ -156,6 +159,9 @@ class Run:
         self.first_admit_ms = first_admit_ms
         self.first_token_ms = first_token_ms
         self.last_token_ms = last_token_ms
+        self.completion_order = completion_order
+        """Request rows in the order in which they ended on their endpoints."""
+        self._tally = tally
         self.refused_by_engine = refused_by_engine
         self.not_cheapest = not_cheapest or {}
         self.aborted_because = aborted_because
@@ -232,6 +238,22 @@ class Run:
                 )
             )
         return rows
+
+    @cached_property
+    def backlog(self) -> BacklogTally:
+        """Service per set of backlogged classes."""
+        if self._tally is not None:
+            return self._tally
+        recorder = self._recorded
+        tally = BacklogTally(self.class_index, self.cost_tokens, len(self.class_names))
+        for kind, row in zip(recorder.kinds, recorder.requests, strict=True):
+            if kind == _QUEUED:
+                tally.queued(0.0, row, -1)
+            elif kind == _DECISION:
+                tally.dispatched(0.0, row, -1)
+            elif kind == _HEAD_ERROR:
+                tally.failed(0.0, row, self.outcomes.error[row], by_call=True)
+        return tally
 
     # --- per step ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ endpoint first.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Protocol
@@ -19,6 +20,7 @@ from drr.router.router import ERROR, REFUSED, ArrivalMode, Router
 from drr.router.selection import WorkerChoice
 from drr.scheduler.ring import CursorRule
 from drr.simulation.arrivals import Arrivals
+from drr.simulation.backlog import BacklogTally
 from drr.simulation.engine_options import EngineOptions
 from drr.simulation.mock_engine import EngineRequests, MockEngine
 from drr.simulation.recording import Recorder, Run, RunInputs
@@ -138,6 +140,11 @@ class _Loop:
             log=recorder.calls if recorder is not None else None,
             listener=recorder,
         )
+        self._tally: BacklogTally | None = None
+        if recorder is None:
+            outcomes = self.router.outcomes
+            self._tally = BacklogTally(outcomes.class_index, outcomes.cost_tokens, len(inputs.profile.classes))
+            self.router.listener = self._tally
         # The engine extends chains by generated blocks; the router knows prompts only.
         self.router.chains = [tuple(chain) for chain in chains] if chains is not None else None
         if options.enable_prefix_caching:
@@ -154,6 +161,7 @@ class _Loop:
         self._passes: list[tuple[float, int]] = []
         self._arrived = 0
         self._over = 0
+        self._completed = array("i")
         self._refused_by_engine: set[int] = set()
 
     def _submit(self, request: int, endpoint: int) -> None:
@@ -251,6 +259,7 @@ class _Loop:
                 router.completed(request, prefilling=first)
                 if recorder is not None:
                     recorder.completed(now_ms, request, endpoint)
+                self._completed.append(request)
                 self._end_request(request, now_ms)
             else:
                 router.prefill_ended(request)
@@ -274,6 +283,8 @@ class _Loop:
             first_admit_ms=self.requests.first_admit_ms,
             first_token_ms=self.requests.first_token_ms,
             last_token_ms=self.requests.last_token_ms,
+            completion_order=self._completed,
+            tally=self._tally,
             refused_by_engine=frozenset(self._refused_by_engine),
             not_cheapest=self._choice.not_cheapest,
             aborted_because=aborted_because,

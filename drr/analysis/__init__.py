@@ -1,0 +1,1 @@
+"""What a run means: shares, waits, figures of merit, explanations."""
