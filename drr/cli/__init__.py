@@ -22,7 +22,8 @@ VERBS = (validate_verb, run_verb, verify_verb)
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(prog="drr", description="Run, check and explain Deficit Round Robin in an LLM router.")
+    what = "Run, check and explain Deficit Round Robin in an LLM router."
+    top = argparse.ArgumentParser(prog="drr", description=what)
     top.add_argument("--version", action="version", version=f"ringside {__version__}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:

@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     reading = read_policy(data, source=str(options.file))
     if options.json:
         found = {"file": str(options.file), "accepted": reading.ok, "router_accepts": reading.router_accepts}
-        print(json.dumps({**found, "diagnostics": [d.as_dict() for d in reading.diagnostics]}, indent=2, ensure_ascii=False))
+        diagnostics = [diagnostic.as_dict() for diagnostic in reading.diagnostics]
+        print(json.dumps({**found, "diagnostics": diagnostics}, indent=2, ensure_ascii=False))
     else:
         for diagnostic in reading.diagnostics:
             print(diagnostic.text(str(options.file)))

@@ -104,7 +104,7 @@ def policy_difference(case: Mapping[str, Any]) -> str | None:
 
 
 def lane_difference(case: Mapping[str, Any]) -> str | None:
-    """Where our order of a lane recording differs: rule ``carry`` from the router's, ``documented`` from its reference."""
+    """Where our order of a lane recording differs: ``carry`` from the router's, ``documented`` from its reference."""
     fields: dict[CursorRule, str] = {"carry": "dispatched", "documented": "documented_rule_dispatches"}
     for rule, key in fields.items():
         expected = [step[key] for step in case["steps"] if step[key] is not None]

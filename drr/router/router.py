@@ -99,7 +99,7 @@ class Router:
         self.chains: list[Sequence[int]] | None = None
         """Block identities of every prompt, by row; None where neither caches nor worker choice need them."""
         self.failed: list[int] = []
-        """Requests that arbitration calls let go only to end in a selection error; whoever drives the router empties it."""
+        """Requests that calls let go only to end in a selection error; whoever drives the router empties the list."""
         self.cached_blocks: list[set[int]] = []
         """Per endpoint the identities its worker has cached, as far as the router was told; empty without caching."""
         self._submit = submit

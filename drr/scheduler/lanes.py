@@ -167,7 +167,7 @@ class ClassLanes:
             heappush(self._heads, (self._exact[endpoint][0], endpoint))
 
     def lanes(self) -> dict[int, list[Entry]]:
-        """Ordered contents of every lane in use: the shared one (:data:`SHARED`) first, then exact lanes by endpoint."""
+        """Ordered contents of every lane in use: first the shared one (:data:`SHARED`), then the exact ones."""
         found = {SHARED: sorted(self._shared)} if self._shared else {}
         found.update((endpoint, sorted(self._exact[endpoint])) for endpoint in sorted(self._exact))
         return found

@@ -37,17 +37,23 @@ class Arrivals:
             return list(range(len(requests)))
         firsts: list[int] = []
         last_of: dict[str, int] = {}
+        stamp_of: dict[str, float] = {}
         for row, session in enumerate(requests.session):
             before = last_of.get(session) if session is not None else None
             delay = delays[row] if delays else None
+            stamp = requests.timestamp_ms[row]
+            earlier = stamp_of.get(session) if session is not None else None
             if session is not None:
                 last_of[session] = row
+                if stamp is not None:
+                    stamp_of[session] = stamp
             if before is None:
                 if delay is not None:
                     raise WorkloadError(f"row {row + 1}: delay is not allowed on the first row of a session")
                 firsts.append(row)
                 continue
-            pause = delay if delay is not None else self._gap(requests, before, row)
+            # Turns without a timestamp are passed over: the difference is to the last one that has one.
+            pause = delay if delay is not None else self._timestamp(requests, row) - (earlier or 0.0)
             if pause < 0:
                 what = "delay is" if delay is not None else "timestamp is before that of the previous turn: difference"
                 raise WorkloadError(f"row {row + 1}: {what} {pause:g} ms, at least 0 is allowed")
@@ -55,9 +61,6 @@ class Arrivals:
             self._first_row[row] = self._first_row.get(before, before)
             self._pause_ms[row] = pause
         return firsts
-
-    def _gap(self, requests: RequestTable, before: int, row: int) -> float:
-        return self._timestamp(requests, row) - self._timestamp(requests, before)
 
     @staticmethod
     def _timestamp(requests: RequestTable, row: int) -> float:

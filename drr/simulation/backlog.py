@@ -15,9 +15,9 @@ from drr.router.endpoints import SelectionError
 class BacklogTally:
     """A listener that sums service. Sets of classes are bit masks: bit i stands for class i.
 
-    ``service_tokens[mask][i]`` is what class i was dispatched by arbitration calls while exactly the classes of ``mask``
-    had requests waiting (the dispatched one included); ``service_requests`` counts requests alike. ``ever_backlogged``
-    is the mask of the classes in which anything ever waited.
+    ``service_tokens[mask][i]`` is what class i was dispatched by arbitration calls while exactly the classes of
+    ``mask`` had requests waiting (the dispatched one included); ``service_requests`` counts requests alike.
+    ``ever_backlogged`` is the mask of the classes in which anything ever waited.
     """
 
     def __init__(self, class_index: Sequence[int], cost_tokens: Sequence[int], classes: int) -> None:

@@ -56,8 +56,8 @@ class CachingPool:
     """Blocks with identities. A block is a number; several physical copies of one identity may exist.
 
     Hits use the oldest copy. Blocks go back last block first; a named block that nobody holds is idle, and idle blocks
-    are evicted in the order in which they were given back. ``stored`` events come with an identity's first copy, ``removed``
-    events with the eviction of its last.
+    are evicted in the order in which they were given back. ``stored`` events come with an identity's first copy,
+    ``removed`` events with the eviction of its last.
     """
 
     caches = True
@@ -76,7 +76,7 @@ class CachingPool:
         self._events: list[tuple[bool, int]] = []
 
     def hits(self, chain: Sequence[int], limit: int) -> int:
-        """How many leading blocks of a chain, at most ``limit``, are cached without a gap. Looking refreshes nothing."""
+        """How many leading blocks of a chain, at most ``limit``, are cached without a gap. A look refreshes nothing."""
         for count, identity in enumerate(chain):
             if count == limit or identity not in self._copies:
                 return count

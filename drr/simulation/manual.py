@@ -1,7 +1,7 @@
 """The manual worker model, for teaching: nothing happens by itself, a script says what happens next.
 
-With ``capacity="open"`` nothing is ever busy and a request is gone once it is dispatched; with ``"one"`` a worker is busy
-while it holds a request; with ``"policy"`` the policy's thresholds decide. Under every capacity a script can block
+With ``capacity="open"`` nothing is ever busy and a request is gone once it is dispatched; with ``"one"`` a worker is
+busy while it holds a request; with ``"policy"`` the policy's thresholds decide. Under every capacity a script can block
 workers, free them, let them join and leave.
 """
 
@@ -47,7 +47,7 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Requests end where they run and give their load back, then the ring is drained. None: the oldest on ``worker``."""
+    """A request ends where it runs and gives its load back, then a drain. None: the oldest one on ``worker``."""
 
     request: int | None = None
     worker: int | None = None
@@ -174,7 +174,7 @@ class _Player:
         self._clear()
 
     def _clear(self) -> None:
-        """With open capacity whatever was dispatched is gone at once: its end is recorded, and nothing drained for it."""
+        """With open capacity whatever was dispatched is gone at once: its end is recorded, no drain follows."""
         self._router.failed.clear()
         while self._gone_at_once and self._running:
             self._end(self._running[0])

@@ -14,7 +14,7 @@ from drr.simulation.timing import PassTiming
 
 
 class EngineRequests:
-    """What the engines know of every request, by row. A row is on one engine at a time, so all engines share the columns."""
+    """What the engines know of every request, by row. A row is on one engine at a time: all share the columns."""
 
     def __init__(self, isl_tokens: list[int], target_tokens: list[int], chains: list[list[int]] | None) -> None:
         rows = len(isl_tokens)
@@ -200,7 +200,7 @@ class MockEngine:
     def end_pass(self, now_ms: float) -> list[tuple[int, bool, bool]]:
         """End the pass: returns (request, finished, first token now or never) in the order of the signals.
 
-        Requests that finish without a token are signalled first, refused ones last. Finished ones leave slot and blocks.
+        Requests that finish without a token are signalled first, refused ones last; all leave slot and blocks.
         """
         requests = self._requests
         signals = [(request, True, True) for request in self._ended_empty]

@@ -43,8 +43,8 @@ _BYPASSED, _QUEUED, _REFUSED, _DECISION, _EMPTY_CALL, _FIRST_TOKEN, _COMPLETION,
 class Recorder:
     """Writes down what it is told, one record (a step) per event, in flat columns.
 
-    ``kinds`` (:class:`StepKind`), ``times_ms``, ``requests`` (row, -1 for none), ``endpoints`` (index, -1 for none); for
-    queued arrivals the endpoint column is the lane. ``calls`` is what the ring says of its arbitration calls.
+    ``kinds`` (:class:`StepKind`), ``times_ms``, ``requests`` (row, -1 for none), ``endpoints`` (index, -1 for none);
+    for queued arrivals the endpoint column is the lane. ``calls`` is what the ring says of its arbitration calls.
     """
 
     def __init__(self, rows: int, *, wide: bool = False) -> None:
@@ -285,7 +285,7 @@ class Run:
 
     @property
     def step_endpoint(self) -> Sequence[int]:
-        """Endpoint index per step, -1 for none; for queued arrivals the exact lane they joined, -1 for the shared one."""
+        """Endpoint index per step, -1 for none; for queued arrivals the lane they joined, -1 for the shared one."""
         return self._recorded.endpoints
 
     @cached_property

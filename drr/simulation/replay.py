@@ -1,15 +1,14 @@
-"""The event loop: arrivals, passes of the mock engines and the router's drains, in the order of the real offline replay.
+"""The event loop: arrivals, passes of the mock engines, drains of the router, in the order of the real offline replay.
 
-At one timestamp, until nothing changes: pass completions by endpoint, arrivals in order, pass starts with the lowest idle
-endpoint first.
+At one timestamp, until nothing changes: pass completions by endpoint, arrivals in order, pass starts with the lowest
+idle endpoint first.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import Protocol
 
 from drr.errors import ReplayAbortedError, WorkloadError
 from drr.policy.schema import Profile
@@ -31,10 +30,8 @@ WIDE_TOKENS = 1 << 62
 """From here on figures may not fit 64 bits, and columns of Python ints are used."""
 
 
-class Progress(Protocol):
-    """Is called now and then with (requests over, requests in all); whatever it raises ends the run."""
-
-    def __call__(self, over: int, total: int, /) -> object: ...
+Progress = Callable[[int, int], object]
+"""Is called now and then with (requests over, requests in all); whatever it raises ends the run."""
 
 
 def replay(
@@ -289,5 +286,3 @@ class _Loop:
             not_cheapest=self._choice.not_cheapest,
             aborted_because=aborted_because,
         )
-
-

@@ -1,7 +1,7 @@
 """Rebuilds the state of the router at any step of a run from its columns.
 
-Small state (deficits, counts, loads) is kept at checkpoints and brought forward from the nearest one; lane contents need
-no checkpoint of their own, since a lane's order never changes: what waits is what came in and has not gone out yet.
+Small state (deficits, counts, loads) is kept at checkpoints and brought forward from the nearest one; lane contents
+need no checkpoint of their own, since a lane's order never changes: what waits is what came in and is not out yet.
 """
 
 from __future__ import annotations

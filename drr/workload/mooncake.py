@@ -1,8 +1,8 @@
 """Mooncake JSONL traces, with the fields that Dynamo's replay understands.
 
-One JSON object per line: ``timestamp`` and ``delay`` (ms), ``input_length`` and ``output_length`` (tokens), ``hash_ids``
-(prefix blocks of ``trace_block_size`` tokens), ``session_id``, ``priority`` (the priority jump, whole seconds),
-``strict_priority``, ``policy_class``. Unknown keys and surplus ``hash_ids`` are ignored, blank lines too.
+One JSON object per line: ``timestamp`` and ``delay`` (ms), ``input_length`` and ``output_length`` (tokens),
+``hash_ids`` (prefix blocks of ``trace_block_size`` tokens), ``session_id``, ``priority`` (the priority jump, whole
+seconds), ``strict_priority``, ``policy_class``. Unknown keys and surplus ``hash_ids`` are ignored, blank lines too.
 """
 
 from __future__ import annotations
@@ -101,9 +101,7 @@ def _file_lines(path: Path) -> Iterator[str]:
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            opened = gzip.open(raw, "rt", encoding="utf-8-sig") if packed else io.TextIOWrapper(raw, "utf-8-sig")
-            with opened as text:
-                yield from text
+            yield from io.TextIOWrapper(gzip.GzipFile(fileobj=raw) if packed else raw, "utf-8-sig")
     except OSError as error:
         raise WorkloadError(f"cannot read trace {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -136,7 +134,7 @@ def _parse(text: str) -> dict[str, object]:
             raise
         raise _BadRowError(f"no valid JSON: {error}") from None
     if not isinstance(row, dict):
-        raise _BadRowError("a JSON object is expected, like " '{"timestamp": 0, "input_length": 512, ...}')
+        raise _BadRowError('a JSON object is expected, like {"timestamp": 0, "input_length": 512, ...}')
     return row
 
 
