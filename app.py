@@ -8,16 +8,14 @@ import streamlit as st
 
 PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 
-# File, title, icon, in the order of the menu; the first one opens.
-PAGES = (("lab.py", "Lab", ":material/science:"),)
+# File and title, in the order of the menu; the first one opens. No icons: Streamlit makes a page's icon the favicon,
+# and has the browser fetch that from another machine.
+PAGES = (("lab.py", "Lab"),)
 
 
 def main() -> None:
     st.set_page_config(page_title="Ringside", layout="wide")
-    pages = [
-        st.Page(PAGES_FOLDER / file, title=title, icon=icon, default=index == 0)
-        for index, (file, title, icon) in enumerate(PAGES)
-    ]
+    pages = [st.Page(PAGES_FOLDER / file, title=title, default=i == 0) for i, (file, title) in enumerate(PAGES)]
     st.navigation(pages, position="top").run()
 
 

@@ -132,6 +132,14 @@ def test_components_with_assets_are_declared_and_declared_ones_have_assets() -> 
     assert all(entry["asset_dir"] == f"drr/ui/{entry['name']}/assets" for entry in declared)
 
 
+def test_every_page_stands_in_the_menu_and_every_entry_has_a_page() -> None:
+    tree = ast.parse((ROOT / "app.py").read_text(encoding="utf-8"))
+    named = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and str(node.value).endswith(".py")
+    }
+    assert named == {path.name for path in (ROOT / "pages").glob("*.py")}
+
+
 def test_streamlit_settings_keep_the_app_on_loopback_and_fast() -> None:
     settings = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
     assert settings["server"]["address"] == "127.0.0.1"

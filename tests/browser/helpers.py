@@ -114,7 +114,7 @@ class StreamlitServer:
                 self.process.wait(10)
 
 
-@dataclass(slots=True)
+@dataclass  # no slots: Playwright keeps its wrapper of a bound method as an attribute of the object
 class PageWatch:
     """Collects what must not happen on a page: script errors, console errors, requests that leave this machine."""
 
