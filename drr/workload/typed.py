@@ -1,0 +1,367 @@
+"""Hand-typed queues for teaching: one class per line, one number per request.
+
+::
+
+    # class (quantum): tokens of each request, first come first
+    A (60): 25 45 10
+    B (60): 50 30@2        # the second one arrives after two dispatches
+    C (60): 20!1 20^5 20>0 100/80
+
+A number is a prompt's length in tokens. What may follow it, in any order and without a space: ``@n`` arrives after n
+dispatches, ``!n`` strict priority, ``^s`` priority jump in seconds, ``>w`` or ``>w.r`` pinned to worker w (dp rank r),
+``/c`` of its tokens c are cached. ``(quantum)`` or ``(quantum wspt)`` makes a policy file unnecessary.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from drr.errors import WorkloadError
+from drr.policy.diagnostics import Diagnostic, quoted
+from drr.policy.fields import IDENTIFIER, IDENTIFIER_CHARACTERS, closest, code_list
+from drr.policy.profiles import QUEUE_POLICIES
+from drr.policy.schema import MAX_UNSIGNED, CacheBucket, PolicyClass, Profile, QueuePolicy
+from drr.router.endpoints import Worker
+from drr.router.requests import Constraint, RequestTable
+from drr.simulation.manual import Action, Arrive, At, Call, Capacity, Drain, Finish, run_manual
+from drr.simulation.state import StepKind
+
+MAX_REQUESTS = 1_000
+"""Typed queues are for looking at one dispatch after the other; larger workloads have a spec or a trace."""
+
+MS_PER_DISPATCH = 1000.0
+"""The clock of a typed run: one second per dispatch, so a priority jump of 2 s overtakes what came in the last two."""
+
+_HEAD = re.compile(r"\s*(?P<name>[^\s:(]*)\s*(?:\((?P<options>[^)]*)\)\s*)?:")
+_LARGEST = 10**15
+
+
+def profile_of(quanta: Mapping[str, int], orders: Mapping[str, QueuePolicy] | None = None) -> Profile:
+    """A profile with one family and class per name, in this ring order, ``fcfs`` where ``orders`` says nothing.
+
+    The classes have no busy threshold, so they queue in manual runs (``open`` and ``one``) but in no replay.
+    """
+    classes = tuple(
+        PolicyClass(
+            name, quantum, policy_family=name, cache_bucket="all", queue_policy=(orders or {}).get(name, "fcfs")
+        )
+        for name, quantum in quanta.items()
+    )
+    return Profile(classes[0].name, (CacheBucket(0, "all"),), classes)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedQueues:
+    """Typed queues, ready to run: a profile, the requests (A1, A2 ... per class) and when each of them arrives.
+
+    ``class_names`` are the names at the line starts in order of first appearance; ``after_dispatches`` is per request.
+    """
+
+    profile: Profile
+    requests: RequestTable
+    class_names: tuple[str, ...]
+    after_dispatches: tuple[int, ...]
+
+    @property
+    def script(self) -> list[Action]:
+        """The script for :func:`~drr.simulation.manual.run_manual` with ``capacity="open"``."""
+        return self.script_for("open")
+
+    def script_for(self, capacity: Capacity, workers: int | Sequence[Worker] = 1) -> list[Action]:
+        """What happens, one dispatch per second: with ``open`` capacity by single calls, else by requests that finish.
+
+        Requests that come later arrive as soon as at least so many dispatches were made.
+        """
+        script: list[Action] = []
+        dispatched = 0
+        clock = count(1)
+        for after in sorted(set(self.after_dispatches)):
+            while capacity == "open" and dispatched < after:
+                script += [At(next(clock) * MS_PER_DISPATCH), Call()]
+                dispatched += 1
+            if capacity != "open" and after:
+                for _ in range(self._ends_until(script, after, capacity, workers)):
+                    script += [At(next(clock) * MS_PER_DISPATCH), Finish()]
+            rows = [row for row, n in enumerate(self.after_dispatches) if n == after]
+            script += [Arrive(row, wait=capacity != "policy") for row in rows]
+            if capacity == "one":
+                script.append(Drain())
+        ends = len(self.requests) - dispatched
+        last: Action = Call() if capacity == "open" else Finish()
+        for _ in range(ends):
+            script += [At(next(clock) * MS_PER_DISPATCH), last]
+        return script
+
+    def _ends_until(
+        self, script: list[Action], dispatches: int, capacity: Capacity, workers: int | Sequence[Worker]
+    ) -> int:
+        """How many requests must finish after ``script`` until so many were dispatched, found by trying it."""
+        trial = [*script, *[Finish()] * len(self.requests)]
+        run = run_manual(self.profile, self.requests, trial, workers=workers, capacity=capacity)
+        ended = gone = 0
+        for kind in run.kinds:
+            if gone >= dispatches:
+                break
+            ended += kind == StepKind.COMPLETION
+            gone += kind in (StepKind.DECISION, StepKind.BYPASSED)
+        return ended - sum(isinstance(action, Finish) for action in script)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedReading:
+    """What came of reading typed queues; ``queues`` is None where there is an error. Diagnostics are in text order."""
+
+    queues: TypedQueues | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the text can be run."""
+        return self.queues is not None
+
+
+def read_typed(text: str, profile: Profile | None = None) -> TypedReading:
+    """Read typed queues. With a ``profile`` names are its classes or families; without, each line gives a quantum."""
+    reader = _Reader(profile)
+    for number, line in enumerate(text.splitlines(), start=1):
+        reader.line(number, line.split("#", 1)[0])
+    return reader.result()
+
+
+def load_typed(text: str, profile: Profile | None = None) -> TypedQueues:
+    """Like :func:`read_typed`, but problems raise one :class:`WorkloadError` that names them all."""
+    reading = read_typed(text, profile)
+    if reading.queues is None:
+        raise WorkloadError("the typed queues have errors:\n" + "\n".join(d.text() for d in reading.diagnostics))
+    return reading.queues
+
+
+def typed_profile(text: str) -> Profile:
+    """The profile that typed queues with quanta describe; raises :class:`WorkloadError` for bad ones."""
+    return load_typed(text).profile
+
+
+@dataclass(slots=True)
+class _Line:
+    """What the start of a line says."""
+
+    number: int
+    name: str
+    column: int
+    index: int | None
+    """Class that the policy names here; None for a family, and where the text itself makes the classes."""
+    header: str
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One request as it is written."""
+
+    tokens: int = 0
+    cached: int = -1
+    after: int = 0
+    strict: int = 0
+    jump: float = 0.0
+    constraint: Constraint | None = None
+    seen: set[str] = field(default_factory=set)
+
+
+class _Reader:
+    """Collects requests, quanta and problems line by line."""
+
+    def __init__(self, profile: Profile | None) -> None:
+        self.profile = profile
+        self.diagnostics: list[Diagnostic] = []
+        self.requests = RequestTable()
+        self.after: list[int] = []
+        self.places: list[tuple[int, int]] = []
+        self.counts: dict[str, int] = {}
+        self.quanta: dict[str, int] = {}
+        self.orders: dict[str, QueuePolicy] = {}
+        self.unnamed_quantum: dict[str, tuple[int, int]] = {}
+
+    def error(self, at: tuple[int, int], path: str, message: str, allowed: str, suggestion: str | None = None) -> None:
+        self.diagnostics.append(Diagnostic("error", *at, path, message, allowed, suggestion))
+
+    def line(self, number: int, line: str) -> None:
+        if not line.strip():
+            return
+        start = (number, len(line) - len(line.lstrip()) + 1)
+        head = _HEAD.match(line)
+        if head is None:
+            self.error(start, "", f"{quoted(line.strip())} has no class before it", "`name: 25 45 10`")
+            return
+        name = head["name"]
+        at = (number, head.start("name") + 1)
+        if not IDENTIFIER.fullmatch(name):
+            problem = f"{quoted(name)} is no class name" if name else "the class name is missing"
+            self.error(at, "", problem, f"{IDENTIFIER_CHARACTERS}, then `:`")
+            return
+        self.counts.setdefault(name, 0)
+        self.options(name, head["options"], (number, head.start("options") + 1), at)
+        known = self.resolve(name, at)
+        if known is None:
+            return
+        for word in re.finditer(r"\S+", line[head.end() :]):
+            place = (number, head.end() + word.start() + 1)
+            self.entry(known, word[0], place)
+
+    def resolve(self, name: str, at: tuple[int, int]) -> _Line | None:
+        """The policy header that leads to the class or family of this name."""
+        if self.profile is None:
+            return _Line(at[0], name, at[1], None, name)
+        if name in self.profile.families:
+            return _Line(at[0], name, at[1], None, name)
+        for index, each in enumerate(self.profile.classes):
+            if each.name == name:
+                return _Line(at[0], name, at[1], index, each.policy_family or each.name)
+        names = list(dict.fromkeys([*(c.name for c in self.profile.classes), *self.profile.families]))
+        problem = f"the policy has no class or family {quoted(name)}"
+        self.error(at, name, problem, code_list(names), closest(name, names))
+        return None
+
+    def options(self, name: str, options: str | None, at: tuple[int, int], name_at: tuple[int, int]) -> None:
+        """What stands in parentheses: the quantum, and the order of the class where it is not ``fcfs``."""
+        if options is None:
+            self.unnamed_quantum.setdefault(name, name_at)
+            return
+        quantum: int | None = None
+        for word in options.replace(",", " ").split():
+            if word in QUEUE_POLICIES:
+                self.orders[name] = "wspt" if word == "wspt" else "fcfs"
+            elif re.fullmatch(r"[0-9]{1,20}", word) and 1 <= int(word) <= MAX_UNSIGNED and quantum is None:
+                quantum = int(word)
+            else:
+                allowed = "a quantum of at least 1 token, and `fcfs` or `wspt`, as in `(60)` or `(60 wspt)`"
+                self.error(at, name, f"{quoted(word)} is not allowed in the parentheses", allowed)
+                return
+        if quantum is None:
+            self.error(at, name, "the parentheses hold no quantum", "a quantum of at least 1 token, as in `(60)`")
+            return
+        if self.profile is None:
+            if self.quanta.setdefault(name, quantum) != quantum:
+                self.error(at, name, f"{name} has the quantum {self.quanta[name]:,} on an earlier line", "one quantum")
+            return
+        wanted = {c.name: c.quantum for c in self.profile.classes if name in (c.name, c.policy_family)}
+        if wanted and set(wanted.values()) != {quantum}:
+            given = ", ".join(f"{key} {value:,}" for key, value in wanted.items())
+            self.error(at, name, f"the policy gives another quantum ({given})", "the policy's quantum, or none here")
+
+    def entry(self, line: _Line, word: str, at: tuple[int, int]) -> None:
+        """One request: a number and what follows it."""
+        self.counts[line.name] += 1
+        label = f"{line.name}{self.counts[line.name]}"
+        found = _Entry()
+        written = word.removesuffix(",")
+        number = re.match(r"[^@!^>/]*", written)
+        digits = number[0] if number is not None else ""
+        tokens = _whole(digits)
+        if not tokens:
+            plain = digits.replace(",", "").replace("_", "")
+            hint = plain if _whole(plain) and plain != digits else None
+            what = f"{quoted(digits)} is no number of tokens" if digits else "the number of tokens is missing"
+            self.error(at, label, what, "a whole number of at least 1, with spaces between numbers", hint)
+            return
+        found.tokens = tokens
+        before = len(self.diagnostics)
+        for part in re.finditer(r"([@!^>/])([^@!^>/]*)", written):
+            self.suffix(found, label, part[1], part[2], (at[0], at[1] + part.start()))
+        if len(self.diagnostics) > before or not self.fits_class(line, found, label, at):
+            return
+        if len(self.requests) >= MAX_REQUESTS:
+            if len(self.requests) == MAX_REQUESTS and not any("too many" in d.message for d in self.diagnostics):
+                self.error(at, label, "there are too many requests", f"{MAX_REQUESTS:,} typed requests")
+            return
+        self.requests.append(
+            found.tokens,
+            policy_header=line.header,
+            priority_jump=found.jump,
+            strict_priority=found.strict,
+            cached_tokens=found.cached,
+            name=label,
+            constraint=found.constraint,
+        )
+        self.after.append(found.after)
+        self.places.append(at)
+
+    def suffix(self, entry: _Entry, label: str, sign: str, text: str, at: tuple[int, int]) -> None:
+        """Read what one sign says into ``entry``."""
+        if sign in entry.seen:
+            self.error(at, label, f"`{sign}` stands twice", "each sign once")
+            return
+        entry.seen.add(sign)
+        value = _whole(text)
+        if sign == "^":
+            if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", text):
+                self.error(at, label, f"`^{text}` is no priority jump", "seconds, such as `^5` or `^0.5`")
+            else:
+                entry.jump = float(text)
+        elif sign == ">":
+            pin = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", text)
+            if pin is None:
+                self.error(at, label, f"`>{text}` names no worker", "`>0` for worker 0, `>0.1` for its dp rank 1")
+            else:
+                entry.constraint = Constraint(int(pin[1]), int(pin[2]) if pin[2] is not None else None)
+        elif value is None:
+            what = {"@": "number of dispatches", "!": "strict priority", "/": "number of cached tokens"}[sign]
+            self.error(at, label, f"`{sign}{text}` is no {what}", f"a whole number of at least 0, as in `{sign}2`")
+        elif sign == "@":
+            entry.after = value
+        elif sign == "!":
+            entry.strict = value
+        elif value > entry.tokens:
+            allowed = f"at most {entry.tokens:,}, the length of the prompt"
+            self.error(at, label, f"`/{value}`: more tokens are cached than the prompt has", allowed)
+        else:
+            entry.cached = value
+
+    def fits_class(self, line: _Line, entry: _Entry, label: str, at: tuple[int, int]) -> bool:
+        """Whether the router puts the request into the class that the line names."""
+        if self.profile is None or line.index is None:
+            return True
+        uncached = entry.tokens - max(entry.cached, 0)
+        found = self.profile.class_index(line.header, uncached)
+        if found == line.index:
+            return True
+        other = self.profile.classes[found].name
+        message = f"{uncached:,} uncached tokens make this a request of class {quoted(other)}, not {quoted(line.name)}"
+        self.error(at, label, message, f"the line of {quoted(other)}, or of the family {quoted(line.header)}")
+        return False
+
+    def result(self) -> TypedReading:
+        profile = self.profile
+        if profile is None:
+            for name, at in self.unnamed_quantum.items():
+                if name not in self.quanta:
+                    allowed = f"the quantum in parentheses, as in `{name} (60): 25 45 10`"
+                    self.error(at, name, f"class {name} has no quantum", allowed)
+            if not self.diagnostics and self.quanta:
+                profile = profile_of(self.quanta, self.orders)
+        if not self.diagnostics and not len(self.requests):
+            self.error((1, 1), "", "there is no request", "lines such as `A (60): 25 45 10`")
+        if not self.diagnostics:
+            self.check_order()
+        found = tuple(sorted(self.diagnostics, key=lambda each: (each.line, each.column)))
+        if found or profile is None:
+            return TypedReading(None, found)
+        return TypedReading(TypedQueues(profile, self.requests, tuple(self.counts), tuple(self.after)), ())
+
+    def check_order(self) -> None:
+        """Nobody can arrive after more dispatches than there are requests that come before."""
+        ordered = sorted(self.after)
+        for row, after in enumerate(self.after):
+            earlier = bisect_left(ordered, after)
+            if after > earlier:
+                message = f"only {earlier:,} requests arrive before it, so {after:,} cannot be dispatched by then"
+                self.error(self.places[row], self.requests.name[row], message, f"at most `@{earlier}`")
+
+
+def _whole(text: str) -> int | None:
+    """The whole number of plain ASCII digits, or None."""
+    if not text.isascii() or not text.isdigit() or len(text) > 16 or int(text) > _LARGEST:
+        return None
+    return int(text)
