@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import IN_CI, ROOT, a_router_wheel_exists_for_this_machine, skip_or_fail
+from tests.support import (
+    IN_CI,
+    ROOT,
+    a_router_wheel_exists_for_this_machine,
+    skip_or_fail,
+    the_real_router_is_installed,
+)
 
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -19,7 +24,7 @@ settings.load_profile(os.environ.get("RINGSIDE_HYPOTHESIS") or ("ci" if IN_CI el
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test of the real router needs the real router."""
-    if item.get_closest_marker("router") and not importlib.util.find_spec("dynamo"):
+    if item.get_closest_marker("router") and not the_real_router_is_installed():
         skip_or_fail(
             "the real router is not installed: pip install -e .[router]",
             must_be_here=IN_CI and a_router_wheel_exists_for_this_machine(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 from pathlib import Path
@@ -18,6 +19,14 @@ def skip_or_fail(reason: str, *, must_be_here: bool = IN_CI) -> NoReturn:
     if must_be_here:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def the_real_router_is_installed() -> bool:
+    """Whether the real router's wheel is here; looks for its native module without loading it."""
+    try:
+        return importlib.util.find_spec("dynamo._core") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def a_router_wheel_exists_for_this_machine() -> bool:
