@@ -77,12 +77,12 @@ def test_the_late_session_that_names_rows_changes_nothing_before_it(router, cate
 
 
 def test_a_wrong_engine_is_caught_counted_and_saved(monkeypatch, tmp_path, router):
-    def documented_instead(case, follow=None):
+    def with_other_quanta(case, follow=None):
         broken = case.policy_yaml.replace("quantum: ", "quantum: 1")
-        return verify_ours(replace(case, policy_yaml=broken), follow)
+        return right_ours(replace(case, policy_yaml=broken), follow)
 
-    verify_ours = verify.ours
-    monkeypatch.setattr(verify, "ours", documented_instead)
+    right_ours = verify.ours
+    monkeypatch.setattr(verify, "ours", with_other_quanta)
     result = verify_router(6, seed=0, categories=["many-classes"])
     assert not result.ok
     assert result.cases == result.identical + len(result.differences) == 6
