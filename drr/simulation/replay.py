@@ -204,7 +204,7 @@ class _Loop:
         router = self.router
         router.arrive(request, now_ms)
         outcome = router.outcomes.outcome[request]
-        if outcome in (REFUSED, ERROR):
+        if outcome == REFUSED or (outcome == ERROR and request not in router.failed):
             if outcome == REFUSED and abort_on_refusal:
                 refusal = router.outcomes.refusal[request]
                 name = self._inputs.profile.classes[refusal.class_index].name
