@@ -254,7 +254,8 @@ class Snapshots:
         """The small state after a step, from the nearest checkpoint."""
         if not -1 <= step < len(self._recorder.kinds):
             raise IndexError(f"step {step} of a run with {len(self._recorder.kinds)} steps")
-        nearest = (step + 1) // CHECKPOINT_STEPS
+        # A checkpoint does not know what its own step did, so a step is always reached by doing it.
+        nearest = max(step, 0) // CHECKPOINT_STEPS
         fresh = Walker(len(self._quanta), len(self._lanes), len(self._inputs.endpoint_keys))
         walker = self._checkpoints[nearest - 1].copy() if nearest else fresh
         while walker.step < step:
