@@ -62,11 +62,11 @@ def busy_limit(policy_class: PolicyClass, max_num_batched_tokens: int) -> int:
     return limit
 
 
-def pool_is_busy(busy: int, eligible: int, busy_worker_ratio: float | None) -> bool:
+def pool_is_busy(busy_count: int, eligible: int, busy_worker_ratio: float | None) -> bool:
     """Whether so many busy endpoints among so many eligible ones make a shared head wait; with none eligible never."""
     if not eligible:
         return False
-    return busy >= (eligible if busy_worker_ratio is None else busy_worker_ratio * eligible)
+    return busy_count >= (eligible if busy_worker_ratio is None else busy_worker_ratio * eligible)
 
 
 class Endpoints:

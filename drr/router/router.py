@@ -59,7 +59,7 @@ class RequestOutcomes:
         """What the request adds to the active prefill tokens of the endpoint it was dispatched to."""
         self.lane = array("i", [SHARED]) * rows
         self.endpoint = array("i", [-1]) * rows
-        self.outcome = bytearray(rows)
+        self.outcome = array("B", bytes(rows))
         self.arrival_ms: list[float | None] = [None] * rows
         self.released_ms: list[float | None] = [None] * rows
         self.error: dict[int, SelectionError] = {}

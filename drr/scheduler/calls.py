@@ -56,7 +56,7 @@ class CallLog:
     __slots__ = ("carried", "cursors", "heads", "rounds", "rules", "visit_ends")
 
     def __init__(self, *, wide: bool = False) -> None:
-        self.rules = bytearray()
+        self.rules = array("B")
         self.heads = array("i")
         self.visit_ends = array("q")
         self.cursors = array("h")

@@ -30,7 +30,7 @@ class Arrivals:
     def _link_sessions(self, requests: RequestTable) -> list[int]:
         """Chain the turns of every session; returns the first rows."""
         delays = requests.delay_ms
-        if not any(requests.session):
+        if all(session is None for session in requests.session):
             first_delay = next((row for row, delay in enumerate(delays) if delay is not None), None)
             if first_delay is not None:
                 raise WorkloadError(f"row {first_delay + 1}: delay is allowed only on later turns of a session_id")
@@ -52,8 +52,10 @@ class Arrivals:
                     raise WorkloadError(f"row {row + 1}: delay is not allowed on the first row of a session")
                 firsts.append(row)
                 continue
-            # Turns without a timestamp are passed over: the difference is to the last one that has one.
-            pause = delay if delay is not None else self._timestamp(requests, row) - (earlier or 0.0)
+            # Turns without a timestamp are passed over: the difference is to the last one that has one. A turn with
+            # neither timestamp nor delay is ready at once.
+            gap = 0.0 if stamp is None else stamp - (earlier or 0.0)
+            pause = delay if delay is not None else gap
             if pause < 0:
                 what = "delay is" if delay is not None else "timestamp is before that of the previous turn: difference"
                 raise WorkloadError(f"row {row + 1}: {what} {pause:g} ms, at least 0 is allowed")
@@ -66,7 +68,7 @@ class Arrivals:
     def _timestamp(requests: RequestTable, row: int) -> float:
         timestamp = requests.timestamp_ms[row]
         if timestamp is None:
-            raise WorkloadError(f"row {row + 1}: timestamp is missing; only later turns with a delay can do without")
+            raise WorkloadError(f"row {row + 1}: timestamp is missing; only later turns of a session can do without")
         return timestamp
 
     def next_ms(self) -> float | None:

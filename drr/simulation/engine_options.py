@@ -20,7 +20,10 @@ class FixedTiming:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """One aggregated, vLLM-like mock engine. Token and block figures are per endpoint."""
+    """One aggregated, vLLM-like mock engine. Token and block figures are per endpoint.
+
+    A speed-up of 0 means none, as it does for the real mock engine.
+    """
 
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 8192
@@ -34,14 +37,17 @@ class EngineOptions:
     timing_model: FixedTiming | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "num_gpu_blocks"):
+        for name in ("max_num_seqs", "max_num_batched_tokens", "num_gpu_blocks"):
             _require_count(name, getattr(self, name))
+        _require_count("block_size", self.block_size, least=2)
         if self.max_model_len is not None:
             _require_count("max_model_len", self.max_model_len)
         for name in ("speedup_ratio", "decode_speedup_ratio"):
             value = getattr(self, name)
-            if not math.isfinite(value) or value <= 0:
-                raise EngineOptionError(f"engine option {name}: {value!r} given, a finite number above 0 is allowed")
+            if not math.isfinite(value) or value < 0:
+                raise EngineOptionError(
+                    f"engine option {name}: {value!r} given, a finite number of at least 0 is allowed"
+                )
 
     @classmethod
     def from_mapping(cls, options: Mapping[str, object]) -> EngineOptions:
@@ -65,9 +71,9 @@ class EngineOptions:
         return cls(**values)  # type: ignore[arg-type]  # every value was converted by its own name
 
 
-def _require_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise EngineOptionError(f"engine option {name}: {value!r} given, a whole number of at least 1 is allowed")
+def _require_count(name: str, value: object, *, least: int = 1) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise EngineOptionError(f"engine option {name}: {value!r} given, a whole number of at least {least} is allowed")
 
 
 def _convert(name: str, value: object) -> object:

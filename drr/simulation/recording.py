@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +40,10 @@ _BYPASSED, _QUEUED, _REFUSED, _DECISION, _EMPTY_CALL, _FIRST_TOKEN, _COMPLETION,
 )
 
 
+def _cannot_rerun(rule: CursorRule) -> Run:
+    raise ValueError(f"this run came from another process; its twin under rule {rule} can only be made there")
+
+
 class Recorder:
     """Writes down what it is told, one record (a step) per event, in flat columns.
 
@@ -48,12 +52,12 @@ class Recorder:
     """
 
     def __init__(self, rows: int, *, wide: bool = False) -> None:
-        self.kinds = bytearray()
+        self.kinds = array("B")
         self.times_ms = array("d")
         self.requests = array("i")
         self.endpoints = array("i")
         self.calls = CallLog(wide=wide)
-        self.had_first_token = bytearray(rows)
+        self.had_first_token = array("B", bytes(rows))
         self.changes: dict[int, EndpointChange] = {}
 
     def _note(self, kind: int, now_ms: float, request: int, endpoint: int) -> None:
@@ -316,6 +320,15 @@ class Run:
     def other_rule(self) -> Run:
         """The same inputs under the other cursor rule, run on first use, without recording."""
         return self.inputs.rerun("carry" if self.cursor_rule == "documented" else "documented")
+
+    def __getstate__(self) -> dict[str, object]:
+        """A run that travels to another process takes the other rule's result along: only here it can be made."""
+        twin = self.other_rule if self.recorder is not None else None
+        state = {**self.__dict__, "inputs": replace(self.inputs, rerun=_cannot_rerun)}
+        state.pop("snapshots", None)
+        if twin is not None:
+            state["other_rule"] = twin
+        return state
 
     def requests_frame(self) -> pd.DataFrame:
         """One line per request: name, class, cost, outcome, times (ms), endpoint, reason."""

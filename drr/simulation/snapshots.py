@@ -293,9 +293,9 @@ class Snapshots:
             return ()
         limits = cluster.limits[lane.class_index]
         among = eligible if lane.endpoint == SHARED else (lane.endpoint,)
-        busy = tuple(BusyEndpoint(e, walker.loads[e], limits[e]) for e in among if walker.loads[e] > limits[e])
+        held = tuple(BusyEndpoint(e, walker.loads[e], limits[e]) for e in among if walker.loads[e] > limits[e])
         ratio = self._inputs.profile.classes[lane.class_index].busy_worker_ratio if lane.endpoint == SHARED else None
-        return busy if pool_is_busy(len(busy), len(among), ratio) else ()
+        return held if pool_is_busy(len(held), len(among), ratio) else ()
 
     def _lane_states(self, walker: Walker, cluster: Endpoints) -> tuple[LaneState, ...]:
         order = sorted(

@@ -37,8 +37,8 @@ class PassTiming:
 
     def __init__(self, options: EngineOptions) -> None:
         self._fixed = options.timing_model
-        self._prefill_speedup = options.speedup_ratio
-        self._decode_speedup = options.speedup_ratio * options.decode_speedup_ratio
+        self._prefill_speedup = options.speedup_ratio or 1.0
+        self._decode_speedup = self._prefill_speedup * (options.decode_speedup_ratio or 1.0)
         self._pool_tokens = options.num_gpu_blocks * options.block_size
         self._prefill: dict[int, float] = {0: 0.0}
         self._decode: dict[int, float] = {0: 0.0}
