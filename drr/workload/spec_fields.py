@@ -49,7 +49,7 @@ def whole(least: int, most: int) -> Read:
 
 def number(low: float, high: float, *, above: bool = False) -> Read:
     """A reader of numbers within bounds; with ``above`` the lower bound itself is too low."""
-    allowed = f"a number {'above' if above else 'from'} {low:,g} {'and at most' if above else 'to'} {high:,g}"
+    allowed = f"a number {'above' if above else 'from'} {low:,.15g} {'and at most' if above else 'to'} {high:,.15g}"
 
     def read(reader: FieldReader, node: Node, path: str) -> float | None:
         value = reader.decimal(node, path)

@@ -1,0 +1,422 @@
+"""Statistical bounds are two-sided at a confidence of 99.99 % (z = 3.89), on fixed seeds: they hold for good."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Any
+
+import pytest
+
+from drr.errors import WorkloadError
+from drr.policy import load_policy
+from drr.policy.samples import sample
+from drr.router.requests import RequestTable
+from drr.simulation.engine_options import EngineOptions
+from drr.simulation.replay import replay
+from drr.workload.arrivals import (
+    Arrivals,
+    Burst,
+    ClosedLoop,
+    Constant,
+    Diurnal,
+    OnOff,
+    Poisson,
+    Ramp,
+    Spike,
+    expected_arrivals,
+)
+from drr.workload.distributions import (
+    Bimodal,
+    Distribution,
+    Empirical,
+    Exponential,
+    Fixed,
+    Lognormal,
+    Uniform,
+    Zipf,
+    mean,
+)
+from drr.workload.generate import UNKNOWN_HEADER, expected_requests, generate
+from drr.workload.spec import (
+    AllowedWorkers,
+    BetaHits,
+    FixedHits,
+    JumpShare,
+    Pinned,
+    RequiredTaints,
+    SessionHits,
+    Stream,
+    StrictShare,
+    WorkloadSpec,
+)
+from tests.support import ROOT
+
+Z = 3.89
+
+
+def stream(**values: Any) -> Stream:
+    given = {
+        "name": "chat",
+        "header": "premium",
+        "arrivals": Poisson(100),
+        "input_tokens": Fixed(512),
+        "output_tokens": Fixed(1),
+        **values,
+    }
+    if given.get("requests") is None and given.get("duration_ms") is None:
+        given["requests"] = 4000
+    return Stream(**given)
+
+
+def made(*streams: Stream, seed: int = 1, **how: Any) -> RequestTable:
+    return generate(WorkloadSpec(streams, seed=seed, **how))
+
+
+def assert_share(hits: int, of: int, share: float) -> None:
+    """A share of independent draws is as wanted, at 99.99 %."""
+    assert abs(hits / of - share) <= Z * math.sqrt(share * (1 - share) / of)
+
+
+def assert_count(arrived: int, expected: float) -> None:
+    """A Poisson count is as expected, at 99.99 %."""
+    assert abs(arrived - expected) <= Z * math.sqrt(expected)
+
+
+EVERYTHING = (
+    stream(
+        name="a",
+        arrivals=Spike(5, 80, 1000, 3000),
+        duration_ms=9000,
+        input_tokens=Lognormal(700, 0.9, max=30_000),
+        output_tokens=Zipf(1.1, 400),
+        cache_hits=BetaHits(2, 3, groups=3),
+        pinned=Pinned(0.3, ((0, None), (1, 1))),
+        strict_priority=(StrictShare(0.1, 2),),
+        priority_jump=(JumpShare(0.2, 5.0), JumpShare(0.1, 0.5)),
+        missing_header_share=0.1,
+        unknown_header_share=0.05,
+    ),
+    stream(
+        name="b",
+        header="regular",
+        arrivals=ClosedLoop(7),
+        requests=300,
+        think_time_ms=Exponential(400),
+        cache_hits=SessionHits(Uniform(1, 5)),
+    ),
+    stream(
+        name="c", header=None, arrivals=Diurnal(30, 0.8, 5000), duration_ms=8000, output_tokens=Bimodal(5, 500, 0.2)
+    ),
+)
+
+
+def digest(table: RequestTable) -> str:
+    columns = [getattr(table, name) for name in table.__slots__ if name != "constraints"]
+    pins = [(row, c.pin_worker, c.pin_rank) for row, c in sorted(table.constraints.items())]
+    return hashlib.sha256(repr((columns, pins)).encode()).hexdigest()
+
+
+def test_equal_seeds_give_equal_bytes_in_any_process() -> None:
+    mine = digest(made(*EVERYTHING, seed=5))
+    assert mine == digest(made(*EVERYTHING, seed=5))
+    assert mine != digest(made(*EVERYTHING, seed=6))
+    code = "from tests.workload.test_generate import *; print(digest(made(*EVERYTHING, seed=5)))"
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        printed = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, check=True, text=True
+        )
+        assert printed.stdout.strip() == mine
+
+
+def rows_of(table: RequestTable, output: int) -> list[tuple[Any, ...]]:
+    columns = (table.timestamp_ms, table.isl_tokens, table.hash_ids, table.policy_header, table.delay_ms)
+    return [row for row, n in zip(zip(*columns, strict=True), table.output_tokens, strict=True) if n == output]
+
+
+def test_changing_one_stream_leaves_the_requests_of_the_others_as_they_are() -> None:
+    kept = stream(name="kept", output_tokens=Fixed(7), input_tokens=Uniform(1, 900), cache_hits=FixedHits(0.5))
+    one = made(kept, stream(name="other"))
+    two = made(kept, stream(name="other", arrivals=Poisson(3), input_tokens=Zipf(1.0, 50), cache_hits=FixedHits(0.2)))
+    assert rows_of(one, 7) == rows_of(two, 7)
+    assert len(rows_of(one, 7)) == 4000
+
+
+def test_changing_one_aspect_of_a_stream_leaves_its_other_draws_as_they_are() -> None:
+    base = stream(input_tokens=Uniform(1, 900), strict_priority=(StrictShare(0.5, 1),))
+    table, other = made(base), made(replace(base, output_tokens=Uniform(1, 9), arrivals=Constant(5)))
+    assert table.isl_tokens == other.isl_tokens
+    assert table.strict_priority == other.strict_priority
+    assert table.timestamp_ms != other.timestamp_ms
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        Fixed(40),
+        Uniform(10, 900),
+        Lognormal(800, 0.7),
+        Lognormal(800, 1.2, min=200, max=2000),
+        Lognormal(800, 0.0),
+        Exponential(300),
+        Exponential(300, max=500),
+        Bimodal(100, 4000, 0.25),
+        Bimodal(100, 4000, 0.25, spread=0.5),
+        Zipf(1.1, 1000),
+        Zipf(0.8, 4096, min=64, step=64),
+        Empirical((5, 50, 500)),
+        Empirical((5, 50, 500), (3, 0, 1)),
+    ],
+    ids=str,
+)
+def test_lengths_have_the_mean_and_the_bounds_of_their_distribution(distribution: Distribution) -> None:
+    lengths = made(stream(input_tokens=distribution, requests=20_000)).isl_tokens
+    expected = mean(distribution, 1)
+    bound = Z * pstdev(lengths) / math.sqrt(len(lengths))
+    # Rounding to whole tokens moves a mean by at most half a token; it does so near the lower bound of 1.
+    assert abs(fmean(lengths) - expected) <= bound + 0.5
+    assert min(lengths) >= 1
+    match distribution:
+        case Uniform(low, high) | Zipf(_, high, low):
+            assert low <= min(lengths)
+            assert max(lengths) <= high
+        case Lognormal(_, _, int(low), int(high)):
+            assert min(lengths) == low
+            assert max(lengths) == high
+
+
+def test_a_lognormal_has_its_median_in_the_middle_and_a_zipf_its_ranks_in_proportion() -> None:
+    lengths = made(stream(input_tokens=Lognormal(800, 0.7), requests=10_000)).isl_tokens
+    assert_share(sum(n <= 800 for n in lengths), 10_000, 0.5)
+    found = Counter(made(stream(input_tokens=Zipf(1.5, 500, min=100, step=100), requests=10_000)).isl_tokens)
+    total = sum(k**-1.5 for k in range(1, 6))
+    for rank in range(1, 6):
+        assert_share(found[rank * 100], 10_000, rank**-1.5 / total)
+
+
+def test_a_bimodal_and_an_empirical_distribution_keep_their_shares() -> None:
+    lengths = made(stream(input_tokens=Bimodal(100, 4000, 0.25), requests=8000)).isl_tokens
+    assert_share(lengths.count(4000), 8000, 0.25)
+    lengths = made(stream(input_tokens=Empirical((5, 50), (3, 1)), requests=8000)).isl_tokens
+    assert_share(lengths.count(50), 8000, 0.25)
+
+
+def counted(table: RequestTable, start_ms: float, end_ms: float) -> int:
+    return sum(t is not None and start_ms <= t < end_ms for t in table.timestamp_ms)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "windows"),
+    [
+        (Poisson(40), [(0, 50_000), (50_000, 100_000)]),
+        (OnOff(80, 2000, 3000), [(0, 100_000), (0, 2000), (5000, 7000)]),
+        (Ramp(0, 80, 80_000), [(0, 40_000), (40_000, 80_000), (80_000, 100_000)]),
+        (Ramp(80, 0, 80_000), [(0, 40_000), (40_000, 80_000)]),
+        (Spike(10, 100, 20_000, 30_000), [(0, 20_000), (20_000, 30_000), (30_000, 100_000)]),
+        (Diurnal(40, 1.0, 100_000, 25_000), [(0, 50_000), (50_000, 100_000), (20_000, 30_000), (70_000, 80_000)]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Poisson | OnOff | Ramp | Spike | Diurnal) else "",
+)
+def test_arrivals_follow_their_rate_in_every_window(arrivals: Any, windows: list[tuple[float, float]]) -> None:
+    table = made(stream(arrivals=arrivals, duration_ms=100_000.0))
+    assert table.timestamp_ms == sorted(t for t in table.timestamp_ms if t is not None)
+    for start, end in windows:
+        expected = expected_arrivals(arrivals, end) - expected_arrivals(arrivals, start)
+        assert_count(counted(table, start, end), expected)
+    assert expected_requests(WorkloadSpec((stream(arrivals=arrivals, duration_ms=100_000.0),))) == pytest.approx(
+        len(table), rel=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "silent"),
+    [
+        (OnOff(80, 2000, 3000), (2000, 5000)),
+        (Spike(0, 50, 20_000, 30_000), (0, 20_000)),
+        (Spike(0, 50, 20_000, 30_000), (30_000, math.inf)),
+        (Ramp(50, 0, 30_000), (30_000, math.inf)),
+    ],
+    ids=str,
+)
+def test_nobody_comes_where_the_rate_is_nought(arrivals: Any, silent: tuple[float, float]) -> None:
+    table = made(stream(arrivals=arrivals, duration_ms=100_000.0))
+    assert len(table) > 100
+    assert counted(table, *silent) == 0
+
+
+def test_the_expected_count_of_a_day_is_the_integral_of_its_rate() -> None:
+    day = Diurnal(40, 0.7, 60_000, 10_000)
+    steps = 10_000
+    rates = [40 * (1 + 0.7 * math.cos(2 * math.pi * (t * 4.5 - 10_000) / 60_000)) for t in range(steps)]
+    assert expected_arrivals(day, 45_000) == pytest.approx(sum(rates) * 4.5 / 1000, rel=1e-3)
+
+
+def test_poisson_gaps_are_exponential() -> None:
+    times = [t for t in made(stream(arrivals=Poisson(100), requests=10_000)).timestamp_ms if t is not None]
+    gaps = [b - a for a, b in pairwise(times)]
+    assert fmean(gaps) == pytest.approx(10, abs=Z * 10 / math.sqrt(len(gaps)))
+    assert_share(sum(gap > 10 for gap in gaps), len(gaps), math.exp(-1))
+
+
+def test_bursts_come_at_once_taking_turns_and_constant_arrivals_at_equal_gaps() -> None:
+    pair = (
+        stream(name="p", arrivals=Burst(), requests=3, start_ms=50.0),
+        stream(name="r", header="regular", arrivals=Burst(), requests=3, start_ms=50.0),
+    )
+    table = made(*pair)
+    assert table.timestamp_ms == [50.0] * 6
+    assert table.policy_header == ["premium", "regular"] * 3
+    table = made(stream(arrivals=Constant(8), duration_ms=1000.0, start_ms=5.0))
+    assert table.timestamp_ms == [5.0 + 125 * k for k in range(8)]
+
+
+def test_a_closed_loop_has_a_session_per_client_with_think_times_between_turns() -> None:
+    table = made(stream(arrivals=ClosedLoop(7), requests=300, think_time_ms=Exponential(400)))
+    sessions = Counter(table.session)
+    assert len(sessions) == 7
+    assert set(sessions.values()) == {42, 43}
+    firsts = [row for row in range(300) if table.timestamp_ms[row] is not None]
+    assert len(firsts) == 7
+    delays = [delay for delay in table.delay_ms if delay is not None]
+    assert len(delays) == 293
+    assert abs(fmean(delays) - 400) <= Z * 400 / math.sqrt(293)
+
+
+def test_a_closed_loop_never_has_more_requests_in_flight_than_clients() -> None:
+    profile = load_policy(sample("premium_4_to_1").text()).profile_for()
+    table = made(stream(arrivals=ClosedLoop(5), requests=60, think_time_ms=Fixed(20), output_tokens=Fixed(4)))
+    run = replay(profile, table)
+    events = [(t, 1) for t in run.arrival_ms if t is not None] + [(t, -1) for t in run.last_token_ms if t is not None]
+    assert len(events) == 120
+    in_flight = peak = 0
+    for _, change in sorted(events):
+        in_flight += change
+        peak = max(peak, in_flight)
+    assert peak == 5
+
+
+def cached_shares(hits: Any, **how: Any) -> tuple[list[float], RequestTable]:
+    """What the mock engine's own prefix cache makes of it: the cached share of every prompt at its arrival."""
+    profile = load_policy(sample("premium_4_to_1").text()).profile_for()
+    made_of = {"arrivals": Constant(0.5), "requests": 400, "input_tokens": Uniform(2000, 6000), **how}
+    table = made(stream(cache_hits=hits, **made_of), trace_block_size=64)
+    engine = EngineOptions(num_gpu_blocks=1_000_000)
+    run = replay(profile, table, engine=engine, trace_block_size=64)
+    cached = run.outcomes.cached_tokens
+    return [c / n for c, n in zip(cached, table.isl_tokens, strict=True)], table
+
+
+def test_a_fixed_share_is_what_the_worker_caches_really_hit() -> None:
+    shares, _ = cached_shares(FixedHits(0.6, groups=2))
+    warm = shares[100:]  # by then a prefix as long as any is cached, up to the last few tokens
+    # The rest to whole blocks is rounded at random, by less than one of at least 31 blocks.
+    assert all(abs(share - 0.6) < 64 / 2000 for share in warm[:10])
+    assert abs(fmean(warm) - 0.6) <= Z * (64 / 2000) / math.sqrt(len(warm))
+    assert shares[0] == 0
+
+
+def test_a_beta_share_is_what_the_worker_caches_really_hit() -> None:
+    shares, _ = cached_shares(BetaHits(2, 3), requests=1500, arrivals=Constant(2))
+    warm = shares[500:]
+    deviation = math.sqrt(2 * 3 / (25 * 6))
+    # A prompt whose prefix is longer than all before it hits a little less than it draws: allow one point.
+    assert abs(fmean(warm) - 0.4) <= Z * deviation / math.sqrt(len(warm)) + 0.01
+    assert abs(pstdev(warm) - deviation) < 0.02
+
+
+def test_a_session_grows_turn_by_turn_and_hits_what_was_said_before() -> None:
+    shares, table = cached_shares(
+        SessionHits(Fixed(4)), requests=40, input_tokens=Uniform(300, 900), output_tokens=Uniform(5, 90)
+    )
+    assert len(set(table.session)) == 10
+    for start in range(0, 40, 4):
+        for row in range(start + 1, start + 4):
+            before = table.isl_tokens[row - 1] + table.output_tokens[row - 1]
+            assert 300 <= table.isl_tokens[row] - before <= 900
+            blocks = len(table.hash_ids[row - 1])
+            assert table.hash_ids[row][:blocks] == table.hash_ids[row - 1]
+            whole_blocks = table.isl_tokens[row - 1] // 64 * 64
+            assert shares[row] * table.isl_tokens[row] == pytest.approx(whole_blocks)
+        assert shares[start] == 0
+
+
+def test_conversations_end_before_the_longest_prompt_and_within_the_requests() -> None:
+    table = made(stream(cache_hits=SessionHits(Fixed(100), 2000), input_tokens=Fixed(600), requests=50))
+    assert len(table) == 50
+    assert max(table.isl_tokens) <= 2000
+    assert Counter(Counter(table.session).values())[3] == 16
+    ids = {i for row, t in enumerate(table.timestamp_ms) if t is not None for i in table.hash_ids[row]}
+    assert len(ids) == 17 * 2
+
+
+def test_closed_loop_clients_hold_one_conversation_after_the_other() -> None:
+    table = made(stream(arrivals=ClosedLoop(2), requests=20, cache_hits=SessionHits(Fixed(5)), input_tokens=Fixed(512)))
+    assert [n // 512 for n in table.isl_tokens] == [1, 2, 3, 4, 5] * 4
+    assert len(set(table.session)) == 2
+
+
+def test_shares_of_pins_priorities_jumps_and_headers_are_as_asked() -> None:
+    n = 10_000
+    table = made(
+        stream(
+            requests=n,
+            pinned=Pinned(0.3, ((0, None), (4, 1))),
+            allowed_workers=AllowedWorkers(0.2, (1, 2)),
+            required_taints=RequiredTaints(0.1, ("fast", "large")),
+            strict_priority=(StrictShare(0.2, 1), StrictShare(0.05, 9)),
+            priority_jump=(JumpShare(0.4, 2.5),),
+            missing_header_share=0.1,
+            unknown_header_share=0.05,
+        )
+    )
+    found = table.constraints.values()
+    assert_share(sum(c.pin_worker is not None for c in found), n, 0.3)
+    assert_share(sum((c.pin_worker, c.pin_rank) == (4, 1) for c in found), n, 0.15)
+    assert_share(sum(c.allowed_workers == frozenset({1, 2}) for c in found), n, 0.2)
+    assert_share(sum(c.required_taints == frozenset({"fast", "large"}) for c in found), n, 0.1)
+    assert_share(sum(c.pin_worker is not None and c.allowed_workers is not None for c in found), n, 0.06)
+    for level, share in ((1, 0.2), (9, 0.05), (0, 0.75)):
+        assert_share(table.strict_priority.count(level), n, share)
+    assert_share(table.priority_jump.count(2.5), n, 0.4)
+    for header, share in ((None, 0.1), (UNKNOWN_HEADER, 0.05), ("premium", 0.85)):
+        assert_share(table.policy_header.count(header), n, share)
+
+
+def test_a_share_of_one_takes_every_request_and_a_share_of_nought_none() -> None:
+    table = made(stream(requests=500, pinned=Pinned(1.0, ((0, None),)), strict_priority=(StrictShare(1.0, 3),)))
+    assert len(table.constraints) == 500
+    assert table.strict_priority == [3] * 500
+    assert not made(stream(requests=500, pinned=Pinned(0.0, ((0, None),)))).constraints
+
+
+def test_progress_is_told_and_what_it_raises_ends_the_generation() -> None:
+    seen: list[tuple[int, int]] = []
+    generate(WorkloadSpec((stream(requests=10_000),)), lambda done, total: seen.append((done, total)))
+    assert seen == [(4096, 10_000), (8192, 10_000), (10_000, 10_000)]
+
+    def cancel(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(WorkloadSpec((stream(requests=9_000_000),)), cancel)
+
+
+def test_too_many_requests_or_none_are_told() -> None:
+    with pytest.raises(WorkloadError, match="10,000,000 are allowed"):
+        made(stream(arrivals=Poisson(1_000_000), duration_ms=1e9))
+    with pytest.raises(WorkloadError, match="no request comes"):
+        made(stream(arrivals=Poisson(0.001), duration_ms=1.0))
+
+
+@pytest.mark.parametrize("arrivals", [Burst(), Poisson(5), ClosedLoop(3)], ids=str)
+def test_a_number_of_requests_is_kept_exactly(arrivals: Arrivals) -> None:
+    for hits in (None, FixedHits(0.5), SessionHits(Uniform(1, 9))):
+        assert len(made(stream(arrivals=arrivals, requests=101, cache_hits=hits))) == 101
