@@ -7,108 +7,57 @@
     B (60): 50 30@2        # the second one arrives after two dispatches
     C (60): 20!1 20^5 20>0 100/80
 
+    * hold 1 @2           # worker 1 is busy after two dispatches
+
 A number is a prompt's length in tokens. What may follow it, in any order and without a space: ``@n`` arrives after n
 dispatches, ``!n`` strict priority, ``^s`` priority jump in seconds, ``>w`` or ``>w.r`` pinned to worker w (dp rank r),
 ``/c`` of its tokens c are cached. ``(quantum)`` or ``(quantum wspt)`` makes a policy file unnecessary.
+
+Lines with ``*`` change workers: ``hold`` and ``free``, ``overload`` and ``recover``, ``join`` and ``leave``, or
+``finish``: the oldest request there ends.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from typing import Literal
 
 from drr.errors import WorkloadError
 from drr.policy.diagnostics import Diagnostic, quoted
 from drr.policy.fields import IDENTIFIER, IDENTIFIER_CHARACTERS, closest, code_list
 from drr.policy.profiles import QUEUE_POLICIES
-from drr.policy.schema import MAX_UNSIGNED, CacheBucket, PolicyClass, Profile, QueuePolicy
-from drr.router.endpoints import Worker
+from drr.policy.schema import MAX_UNSIGNED, Profile, QueuePolicy
 from drr.router.requests import Constraint, RequestTable
-from drr.simulation.manual import Action, Arrive, At, Call, Capacity, Drain, Finish, run_manual
-from drr.simulation.state import StepKind
+from drr.simulation.manual import Change, Finish
+from drr.workload.typed_queues import MS_PER_DISPATCH, TypedQueues, profile_of
+
+__all__ = [
+    "MAX_REQUESTS",
+    "MS_PER_DISPATCH",
+    "TypedQueues",
+    "TypedReading",
+    "load_typed",
+    "profile_of",
+    "read_typed",
+    "typed_profile",
+]
 
 MAX_REQUESTS = 1_000
 """Typed queues are for looking at one dispatch after the other; larger workloads have a spec or a trace."""
 
-MS_PER_DISPATCH = 1000.0
-"""The clock of a typed run: one second per dispatch, so a priority jump of 2 s overtakes what came in the last two."""
-
 _HEAD = re.compile(r"\s*(?P<name>[^\s:(]*)\s*(?:\((?P<options>[^)]*)\)\s*)?:")
+_CHANGE = re.compile(r"\s*\*\s*(?P<what>\S+)\s+(?P<worker>[0-9]{1,9})\s*(?:@(?P<after>[0-9]{1,9}))?\s*")
+_CHANGES: tuple[Literal["hold", "free", "overload", "recover", "join", "leave"], ...] = (
+    "hold",
+    "free",
+    "overload",
+    "recover",
+    "join",
+    "leave",
+)
 _LARGEST = 10**15
-
-
-def profile_of(quanta: Mapping[str, int], orders: Mapping[str, QueuePolicy] | None = None) -> Profile:
-    """A profile with one family and class per name, in this ring order, ``fcfs`` where ``orders`` says nothing.
-
-    The classes have no busy threshold, so they queue in manual runs (``open`` and ``one``) but in no replay.
-    """
-    classes = tuple(
-        PolicyClass(
-            name, quantum, policy_family=name, cache_bucket="all", queue_policy=(orders or {}).get(name, "fcfs")
-        )
-        for name, quantum in quanta.items()
-    )
-    return Profile(classes[0].name, (CacheBucket(0, "all"),), classes)
-
-
-@dataclass(frozen=True, slots=True)
-class TypedQueues:
-    """Typed queues, ready to run: a profile, the requests (A1, A2 ... per class) and when each of them arrives.
-
-    ``class_names`` are the names at the line starts in order of first appearance; ``after_dispatches`` is per request.
-    """
-
-    profile: Profile
-    requests: RequestTable
-    class_names: tuple[str, ...]
-    after_dispatches: tuple[int, ...]
-
-    @property
-    def script(self) -> list[Action]:
-        """The script for :func:`~drr.simulation.manual.run_manual` with ``capacity="open"``."""
-        return self.script_for("open")
-
-    def script_for(self, capacity: Capacity, workers: int | Sequence[Worker] = 1) -> list[Action]:
-        """What happens, one dispatch per second: with ``open`` capacity by single calls, else by requests that finish.
-
-        Requests that come later arrive as soon as at least so many dispatches were made.
-        """
-        script: list[Action] = []
-        dispatched = 0
-        clock = count(1)
-        for after in sorted(set(self.after_dispatches)):
-            while capacity == "open" and dispatched < after:
-                script += [At(next(clock) * MS_PER_DISPATCH), Call()]
-                dispatched += 1
-            if capacity != "open" and after:
-                for _ in range(self._ends_until(script, after, capacity, workers)):
-                    script += [At(next(clock) * MS_PER_DISPATCH), Finish()]
-            rows = [row for row, n in enumerate(self.after_dispatches) if n == after]
-            script += [Arrive(row, wait=capacity != "policy") for row in rows]
-            if capacity == "one":
-                script.append(Drain())
-        ends = len(self.requests) - dispatched
-        last: Action = Call() if capacity == "open" else Finish()
-        for _ in range(ends):
-            script += [At(next(clock) * MS_PER_DISPATCH), last]
-        return script
-
-    def _ends_until(
-        self, script: list[Action], dispatches: int, capacity: Capacity, workers: int | Sequence[Worker]
-    ) -> int:
-        """How many requests must finish after ``script`` until so many were dispatched, found by trying it."""
-        trial = [*script, *[Finish()] * len(self.requests)]
-        run = run_manual(self.profile, self.requests, trial, workers=workers, capacity=capacity)
-        ended = gone = 0
-        for kind in run.kinds:
-            if gone >= dispatches:
-                break
-            ended += kind == StepKind.COMPLETION
-            gone += kind in (StepKind.DECISION, StepKind.BYPASSED)
-        return ended - sum(isinstance(action, Finish) for action in script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +131,8 @@ class _Reader:
         self.counts: dict[str, int] = {}
         self.quanta: dict[str, int] = {}
         self.orders: dict[str, QueuePolicy] = {}
+        self.changes: list[tuple[int, Change | Finish]] = []
+        self.change_places: list[tuple[int, int]] = []
         self.unnamed_quantum: dict[str, tuple[int, int]] = {}
 
     def error(self, at: tuple[int, int], path: str, message: str, allowed: str, suggestion: str | None = None) -> None:
@@ -191,6 +142,9 @@ class _Reader:
         if not line.strip():
             return
         start = (number, len(line) - len(line.lstrip()) + 1)
+        if line.lstrip().startswith("*"):
+            self.change(line, start)
+            return
         head = _HEAD.match(line)
         if head is None:
             self.error(start, "", f"{quoted(line.strip())} has no class before it", "`name: 25 45 10`")
@@ -209,6 +163,20 @@ class _Reader:
         for word in re.finditer(r"\S+", line[head.end() :]):
             place = (number, head.end() + word.start() + 1)
             self.entry(known, word[0], place)
+
+    def change(self, line: str, at: tuple[int, int]) -> None:
+        """Read a line about a worker."""
+        found = _CHANGE.fullmatch(line)
+        words = [*_CHANGES, "finish"]
+        if found is None or found["what"] not in words:
+            hint = closest(found["what"], words) if found is not None else None
+            allowed = f"`* WORD WORKER @n` with {code_list(words)}"
+            self.error(at, "", f"{quoted(line.strip())} is no change of a worker", allowed, hint)
+            return
+        worker = int(found["worker"])
+        what = next((each for each in _CHANGES if each == found["what"]), None)
+        self.changes.append((int(found["after"] or 0), Finish(worker=worker) if what is None else Change(what, worker)))
+        self.change_places.append(at)
 
     def resolve(self, name: str, at: tuple[int, int]) -> _Line | None:
         """The policy header that leads to the class or family of this name."""
@@ -348,16 +316,21 @@ class _Reader:
         found = tuple(sorted(self.diagnostics, key=lambda each: (each.line, each.column)))
         if found or profile is None:
             return TypedReading(None, found)
-        return TypedReading(TypedQueues(profile, self.requests, tuple(self.counts), tuple(self.after)), ())
+        return TypedReading(
+            TypedQueues(profile, self.requests, tuple(self.counts), tuple(self.after), tuple(self.changes)), ()
+        )
 
     def check_order(self) -> None:
         """Nobody can arrive after more dispatches than there are requests that come before."""
         ordered = sorted(self.after)
-        for row, after in enumerate(self.after):
+        changed = [after for after, _ in self.changes]
+        names = [*self.requests.name, *("" for _ in changed)]
+        places = [*self.places, *self.change_places]
+        for name, place, after in zip(names, places, [*self.after, *changed], strict=True):
             earlier = bisect_left(ordered, after)
             if after > earlier:
                 message = f"only {earlier:,} requests arrive before it, so {after:,} cannot be dispatched by then"
-                self.error(self.places[row], self.requests.name[row], message, f"at most `@{earlier}`")
+                self.error(place, name, message, f"at most `@{earlier}`")
 
 
 def _whole(text: str) -> int | None:

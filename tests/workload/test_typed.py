@@ -132,6 +132,29 @@ def test_lines_of_the_same_class_go_on_where_the_last_one_stopped() -> None:
     assert queues.requests.name == ["A1", "B1", "A2"]
 
 
+def test_a_line_with_a_star_changes_workers_between_dispatches() -> None:
+    text = "A (100): 10 10 10 10 10 10 10>0\n* join 1 @2\n* leave 0 @5\n* finish 1 @3"
+    run = play(text, capacity="one")
+    workers = [run.endpoint[row] for row in (run.step_request[step] for step in run.decision_steps)]
+    assert workers == [0, 0, 1, 1, 0, 1]
+    assert run.outcome[6] == "error"
+    assert run.reason(6) == "the worker it is pinned to is not there"
+
+
+def test_a_held_worker_keeps_its_lane_waiting_until_it_is_freed() -> None:
+    run = play("A (100): 10>0 20>1\nB (100): 30>1 40>1\n* hold 0\n* free 0 @3", capacity="one", workers=2)
+    assert order(run) == ["A2", "B1", "B2", "A1"]
+    run = play("A (100): 10>0 20>1\n* hold 0", capacity="one", workers=2)
+    assert order(run) == ["A2"]
+    run = play("A (100): 10>0 20>1\n* hold 0", workers=2)
+    assert order(run) == ["A2"]
+
+
+def test_an_overloaded_worker_takes_no_part_until_it_recovers() -> None:
+    run = play("A (100): 10 20 30@2\n* overload 1\n* recover 1 @2", capacity="one", workers=2)
+    assert [run.endpoint[row] for row in range(3)] == [0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column", "part"),
     [
@@ -162,6 +185,9 @@ def test_lines_of_the_same_class_go_on_where_the_last_one_stopped() -> None:
         ("", 1, 1, "there is no request"),
         ("# only words", 1, 1, "there is no request"),
         ("A (60):", 1, 1, "there is no request"),
+        ("A (60): 1\n * hols 0 @1", 2, 2, "did you mean `hold`?"),
+        ("A (60): 1\n* hold", 2, 1, "`* WORD WORKER @n`"),
+        ("A (60): 1\n* hold 0 @2", 2, 1, "at most `@1`"),
     ],
 )
 def test_a_slip_is_told_with_its_place_and_what_is_allowed(text: str, line: int, column: int, part: str) -> None:
