@@ -111,6 +111,8 @@ class Endpoints:
 
     def add_worker(self, worker: Worker) -> list[int]:
         """A worker joins (or comes back with other properties); returns its endpoints."""
+        if worker.worker_id in self.workers:
+            self.remove_worker(worker.worker_id)
         self.workers[worker.worker_id] = worker
         mine = [self.index(worker.worker_id, worker.dp_start + rank) for rank in range(worker.dp_size)]
         for endpoint in mine:

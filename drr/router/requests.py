@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,12 @@ class RequestTable:
         if constraint is not None:
             self.constraints[row] = constraint
         return row
+
+    def head(self, rows: int) -> RequestTable:
+        """A new table of the first ``rows`` rows."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        kept = {name: column[:rows] for name, column in columns.items() if isinstance(column, list)}
+        return RequestTable(**kept, constraints={row: c for row, c in self.constraints.items() if row < rows})
 
     def label(self, row: int) -> str:
         """The name a person sees: the given one, else ``request N``."""

@@ -327,5 +327,7 @@ class Router:
     def endpoint_changed(self, endpoint: int) -> None:
         """An endpoint's load fell or its state changed: heads that wait for it will be asked again."""
         self._settled = False
+        if endpoint:
+            self._one = False
         for lanes in self.lanes:
             lanes.endpoint_changed(endpoint)

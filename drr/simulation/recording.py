@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -131,6 +131,14 @@ class RunInputs:
     endpoint_keys: list[tuple[int, int]] = field(default_factory=list)
     limit_for_all: int | None = None
     """Busy limit in the place of every class's own (teaching runs); None for the policy's."""
+
+    def __getstate__(self) -> dict[str, object]:
+        """A closure cannot travel to another process."""
+        return {**{f.name: getattr(self, f.name) for f in fields(self)}, "rerun": _cannot_rerun}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
 
 class Run:
@@ -322,13 +330,10 @@ class Run:
         return self.inputs.rerun("carry" if self.cursor_rule == "documented" else "documented")
 
     def __getstate__(self) -> dict[str, object]:
-        """A run that travels to another process takes the other rule's result along: only here it can be made."""
-        twin = self.other_rule if self.recorder is not None else None
-        state = {**self.__dict__, "inputs": replace(self.inputs, rerun=_cannot_rerun)}
-        state.pop("snapshots", None)
-        if twin is not None:
-            state["other_rule"] = twin
-        return state
+        """A run that travels to another process takes along what can only be made, or is better made, here."""
+        if self.recorder is not None:
+            _ = self.other_rule, self.snapshots
+        return self.__dict__
 
     def requests_frame(self) -> pd.DataFrame:
         """One line per request: name, class, cost, outcome, times (ms), endpoint, reason."""

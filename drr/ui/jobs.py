@@ -1,8 +1,8 @@
 """Runs in worker processes: queued, reported on, cancelled, superseded by newer ones of the same owner, retried.
 
 One :class:`RunPool` serves all sessions of a server. An owner (a session's page) has at most one job that counts: a
-newer one supersedes it. A job whose process dies says so and can be submitted again; a process that does not answer a cancel
-in time, or exceeds the time limit, is ended and replaced.
+newer one supersedes it. A job whose process dies says so and can be submitted again; a process that does not answer a
+cancel in time, or exceeds the time limit, is ended and replaced.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pickle
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
 from drr.errors import DrrError
@@ -18,10 +19,13 @@ from drr.errors import DrrError
 LENGTH_BYTES = 8
 
 
+Progress = Callable[[int, int], object]
+
+
 class Task(Protocol):
     """Something a worker process can do: picklable, with a picklable result."""
 
-    def run(self, progress: object) -> object:
+    def run(self, progress: Progress) -> object:
         """Do it; ``progress(over, total)`` is called now and then and may raise to end it."""
 
 

@@ -1,0 +1,54 @@
+"""What came out, in words and in figures."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from drr.analysis.outcomes import class_figures, other_rule_line, result_line
+from drr.simulation.recording import Run
+from drr.ui.look import plain
+
+RULES = {"documented": "cursor rule: as documented", "carry": "cursor rule: as shipped (carry)"}
+
+
+def show_line(run: Run) -> None:
+    """The result in one sentence, and beneath it what the other cursor rule gives."""
+    st.subheader(plain(result_line(run)), anchor=False)
+    workers = len(run.endpoint_names)
+    facts = (
+        f"{len(run.requests):,} requests · {len(run.class_names)} classes · "
+        f"{workers} worker{'s' if workers != 1 else ''} · {RULES[run.cursor_rule]}"
+    )
+    st.caption(f"{plain(facts)} · **{plain(other_rule_line(run))}**")
+
+
+def show_figures(run: Run) -> None:
+    """Figures of merit per class."""
+    rows = []
+    for f in class_figures(run):
+        rows.append(
+            {
+                "class": f.name,
+                "quantum": f.quantum,
+                "asked share": f.asked_share,
+                "got share": f.got_share,
+                "requests": f.requests,
+                "at once": f.immediate,
+                "by decision": f.dispatched,
+                "still waiting": f.still_waiting,
+                "refused": f.refused,
+                "errors": f.errors,
+                "tokens": f.service_tokens,
+                "wait p50, ms": f.wait.p50,
+                "wait p95, ms": f.wait.p95,
+                "wait p99, ms": f.wait.p99,
+                "TTFT p50, ms": f.ttft.p50,
+                "TTFT p95, ms": f.ttft.p95,
+            }
+        )
+    frame = pd.DataFrame(rows)
+    share = st.column_config.NumberColumn(format="percent")
+    number = st.column_config.NumberColumn(format="localized")
+    columns = {name: (share if "share" in name else number) for name in frame.columns if name != "class"}
+    st.dataframe(frame, hide_index=True, column_config=columns)

@@ -1,0 +1,306 @@
+"""An experiment: everything a run depends on, as one value that can be compared, hashed, saved, shared and run.
+
+Equal experiments give equal runs, so a run may be kept under :attr:`Experiment.key`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, get_args
+
+from drr.errors import WorkloadError
+from drr.policy import load_policy
+from drr.policy.schema import Profile, synthetic_profile
+from drr.router.requests import RequestTable
+from drr.scheduler.ring import CURSOR_RULES, CursorRule
+from drr.simulation.engine_options import EngineOptions
+from drr.simulation.manual import Capacity, run_manual
+from drr.simulation.recording import Run
+from drr.simulation.replay import replay
+from drr.workload.generate import generate
+from drr.workload.mapping import ClassMapping, apply
+from drr.workload.mooncake import read_mooncake
+from drr.workload.spec_reading import load_spec
+from drr.workload.typed import load_typed
+
+Progress = Callable[[int, int], object]
+
+FORMAT = 1
+"""Version of :meth:`Experiment.to_mapping`; a reader refuses what it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecWorkload:
+    """Generated requests: the text of a workload spec (see :mod:`drr.workload.spec`)."""
+
+    kind: ClassVar[str] = "spec"
+    text: str
+
+    def load(self, profile: Profile) -> tuple[RequestTable, int]:
+        """The requests, and the tokens per prefix block."""
+        spec = load_spec(self.text)
+        return generate(spec), spec.trace_block_size
+
+
+@dataclass(frozen=True, slots=True)
+class TypedWorkload:
+    """Hand-typed queues on the manual worker model. Without a policy text the queues name their own quanta."""
+
+    kind: ClassVar[str] = "typed"
+    text: str
+    capacity: Capacity = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWorkload:
+    """A Mooncake trace file. ``sha256`` is that of its bytes; ``path`` is where this machine has them."""
+
+    kind: ClassVar[str] = "trace"
+    name: str
+    sha256: str
+    mapping: ClassMapping = field(default_factory=ClassMapping)
+    trace_block_size: int = 512
+    lenient: bool = False
+    first_rows: int | None = None
+    """Only so many rows from the start; None for all."""
+    path: str = field(default="", compare=False)
+
+    def load(self, profile: Profile) -> tuple[RequestTable, int]:
+        """The requests with the headers of the class mapping, and the tokens per prefix block."""
+        if not self.path:
+            raise WorkloadError(f"the trace {self.name} is not on this machine: upload it again")
+        table = _trace_table(self.path, self.sha256, self.trace_block_size, self.lenient, self.first_rows)
+        return apply(self.mapping, table, profile), self.trace_block_size
+
+
+Workload = SpecWorkload | TypedWorkload | TraceWorkload
+
+
+def trace_workload(path: Path, *, name: str = "", mapping: ClassMapping | None = None) -> TraceWorkload:
+    """A workload from a trace file on this machine; raises :class:`WorkloadError` where it cannot be read."""
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise WorkloadError(f"cannot read trace {path}: {error.strerror or error}") from None
+    return TraceWorkload(name or path.name, digest, mapping or ClassMapping(), path=str(path))
+
+
+@lru_cache(maxsize=4)
+def _trace_table(path: str, sha256: str, block_size: int, lenient: bool, first_rows: int | None) -> RequestTable:
+    """Traces are read once per process and content, not once per edit of the policy."""
+    table = read_mooncake(Path(path), trace_block_size=block_size, lenient=lenient).requests
+    return table if first_rows is None else table.head(first_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A policy, a workload and a cluster. An empty ``policy_text`` is the router's synthetic profile."""
+
+    policy_text: str
+    workload: Workload
+    model: str | None = None
+    workers: int = 1
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    cursor_rule: CursorRule = "documented"
+    arrival_speedup_ratio: float = 1.0
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """A digest that is equal for equal experiments."""
+        text = json.dumps(self.to_mapping(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def profile(self) -> Profile:
+        """The profile that serves the model; raises :class:`PolicyError` with everything that is wrong."""
+        if not self.policy_text.strip():
+            return synthetic_profile()
+        return load_policy(self.policy_text).profile_for(self.model)
+
+    def run(self, progress: Progress | None = None, *, max_requests: int | None = None, record: bool = True) -> Run:
+        """Run it. ``progress(over, total)`` may raise to end the run early.
+
+        More than ``max_requests`` requests raise :class:`WorkloadError` before anything starts.
+        """
+        if isinstance(self.workload, TypedWorkload):
+            return self._run_typed(self.workload)
+        profile = self.profile()
+        requests, trace_block_size = self.workload.load(profile)
+        if max_requests is not None and len(requests) > max_requests:
+            raise WorkloadError(
+                f"the workload has {len(requests):,} requests, at most {max_requests:,} are run here: "
+                "take fewer, or run it with python -m drr run"
+            )
+        return replay(
+            profile,
+            requests,
+            workers=self.workers,
+            engine=self.engine,
+            trace_block_size=trace_block_size,
+            arrival_speedup_ratio=self.arrival_speedup_ratio,
+            cursor_rule=self.cursor_rule,
+            seed=self.seed,
+            record=record,
+            progress=progress,
+        )
+
+    def _run_typed(self, typed: TypedWorkload) -> Run:
+        queues = load_typed(typed.text, self.profile() if self.policy_text.strip() else None)
+        return run_manual(
+            queues.profile,
+            queues.requests,
+            queues.script_for(typed.capacity, self.workers),
+            workers=self.workers,
+            capacity=typed.capacity,
+            cursor_rule=self.cursor_rule,
+            seed=self.seed,
+        )
+
+    def to_mapping(self) -> dict[str, object]:
+        """Plain JSON data without anything of this machine; what stands at its default is left out."""
+        workload = {"kind": self.workload.kind, **_plain(self.workload, leave_out=("path",))}
+        return {"format": FORMAT, **_plain(self, leave_out=("workload",)), "workload": workload}
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, object]) -> Experiment:
+        """Read what :meth:`to_mapping` wrote; anything else raises :class:`WorkloadError`."""
+        if data.get("format") != FORMAT:
+            raise WorkloadError(f"experiment: format {data.get('format')!r} is unknown, {FORMAT} is allowed")
+        rest = {key: value for key, value in data.items() if key not in ("format", "workload")}
+        workload = data.get("workload")
+        if not isinstance(workload, Mapping):
+            raise WorkloadError("experiment: workload is missing")
+        values = _checked("experiment", rest, _EXPERIMENT_FIELDS)
+        values.setdefault("policy_text", "")
+        return cls(workload=_workload(workload), **values)  # type: ignore[arg-type]
+
+
+def _plain(value: Experiment | Workload, *, leave_out: tuple[str, ...]) -> dict[str, object]:
+    """The fields that do not stand at their default, as JSON data."""
+    found: dict[str, object] = {}
+    for each in fields(value):
+        if each.name in leave_out:
+            continue
+        item = getattr(value, each.name)
+        if isinstance(item, ClassMapping):
+            if item != ClassMapping():
+                found[each.name] = item.to_mapping()
+        elif isinstance(item, EngineOptions):
+            if item != EngineOptions():
+                found[each.name] = _engine_mapping(item)
+        elif item != each.default:
+            found[each.name] = item
+    return found
+
+
+def _engine_mapping(engine: EngineOptions) -> dict[str, object]:
+    default = asdict(EngineOptions())
+    changed = {name: value for name, value in asdict(engine).items() if value != default[name]}
+    if engine.timing_model is not None:
+        changed["timing_model"] = {"type": "fixed", **asdict(engine.timing_model)}
+    return changed
+
+
+def _workload(data: Mapping[str, object]) -> Workload:
+    kinds = {each.kind: each for each in (SpecWorkload, TypedWorkload, TraceWorkload)}
+    kind = data.get("kind")
+    made = kinds.get(kind) if isinstance(kind, str) else None
+    if made is None:
+        raise WorkloadError(f"experiment: workload kind {kind!r} is unknown, allowed are {', '.join(kinds)}")
+    rest = {key: value for key, value in data.items() if key != "kind"}
+    known = {each.name for each in fields(made)} - {"path"}
+    values = _checked(f"{kind} workload", rest, {name: _WORKLOAD_FIELDS[name] for name in known})
+    try:
+        return made(**values)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise WorkloadError(f"experiment: {kind} workload: {error}") from None
+
+
+Check = Callable[[object], object]
+
+
+def _checked(what: str, data: Mapping[str, object], known: Mapping[str, Check]) -> dict[str, object]:
+    values = {}
+    for name, value in data.items():
+        if name not in known:
+            raise WorkloadError(f"{what}: {name!r} is unknown, allowed are {', '.join(sorted(known))}")
+        try:
+            values[name] = known[name](value)
+        except (TypeError, ValueError) as error:
+            raise WorkloadError(f"{what}: {name}: {error}") from None
+    return values
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _optional(check: Check) -> Check:
+    return lambda value: None if value is None else check(value)
+
+
+def _whole(least: int) -> Check:
+    def check(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{value!r} is no whole number of at least {least}")
+        return value
+
+    return check
+
+
+def _ratio(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError(f"{value!r} is no number above 0")
+    return float(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
+    return value
+
+
+def _one_of(allowed: tuple[str, ...]) -> Check:
+    def check(value: object) -> object:
+        if value not in allowed:
+            raise ValueError(f"{value!r} is not one of {', '.join(allowed)}")
+        return value
+
+    return check
+
+
+def _mapping(read: Callable[[Mapping[str, object]], object]) -> Check:
+    def check(value: object) -> object:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{value!r} is no mapping")
+        return read(value)
+
+    return check
+
+
+_EXPERIMENT_FIELDS: dict[str, Check] = {
+    "policy_text": _text,
+    "model": _optional(_text),
+    "workers": _whole(1),
+    "engine": _mapping(EngineOptions.from_mapping),
+    "cursor_rule": _one_of(CURSOR_RULES),
+    "arrival_speedup_ratio": _ratio,
+    "seed": _whole(0),
+}
+_WORKLOAD_FIELDS: dict[str, Check] = {
+    "text": _text,
+    "capacity": _one_of(get_args(Capacity)),
+    "name": _text,
+    "sha256": _text,
+    "mapping": _mapping(ClassMapping.from_mapping),
+    "trace_block_size": _whole(1),
+    "lenient": _flag,
+    "first_rows": _optional(_whole(1)),
+}
