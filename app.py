@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from drr.ui import style
+
 PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 
 # File and title, in the order of the menu; the first one opens. No icons: Streamlit makes a page's icon the favicon,
@@ -15,6 +17,7 @@ PAGES = (("lab.py", "Lab"),)
 
 def main() -> None:
     st.set_page_config(page_title="Ringside", layout="wide")
+    style.apply()
     pages = [st.Page(PAGES_FOLDER / file, title=title, default=i == 0) for i, (file, title) in enumerate(PAGES)]
     st.navigation(pages, position="top").run()
 

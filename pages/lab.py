@@ -12,7 +12,7 @@ lab_state.prepare()
 st.session_state["lab:policy"] = policy_tab.current_text()
 inputs = lab_state.inputs()
 
-left, right = st.columns([4, 9], gap="large")
+left, right = st.container(key="sides").columns([4, 9], gap="large")
 with left:
     policy, workload, workers = st.tabs(["Policy", "Workload", "Workers"])
     with policy:

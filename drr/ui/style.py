@@ -1,0 +1,25 @@
+"""The few rules of style that Streamlit has no setting for."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+_CSS = """
+<style>
+/* Streamlit leaves 6rem above the first line, room that the stage needs. */
+[data-testid="stMainBlockContainer"] { padding: 1.2rem 2rem 3rem; }
+[data-testid="stAppViewContainer"] h3 { padding-top: 0; }
+/* The Lab's two sides stand above each other where the stage would have no room beside the editor. */
+@media (max-width: 1150px) {
+  .st-key-sides > [data-testid="stHorizontalBlock"],
+  .st-key-sides [data-testid="stLayoutWrapper"]:first-child > [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+  .st-key-sides > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"],
+  .st-key-sides > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] { min-width: 100%; }
+}
+</style>
+"""
+
+
+def apply() -> None:
+    """Put the rules on the page."""
+    st.html(_CSS)
