@@ -12,9 +12,10 @@ from drr.router.endpoints import Endpoints, SelectionError, pool_is_busy
 from drr.router.prefix import NO_BLOCKS, leading
 from drr.router.requests import Constraint, RequestTable
 from drr.router.selection import WorkerChoice
+from drr.scheduler.arbiters import Arbiter, ArbiterName, make_arbiter
 from drr.scheduler.calls import CallLog
 from drr.scheduler.lanes import SHARED, ClassLanes, fcfs_score, wspt_score
-from drr.scheduler.ring import CursorRule, Ring
+from drr.scheduler.ring import CursorRule
 
 ArrivalMode = Literal["bypass", "through_ring"]
 """Whether a request that need not wait goes out at once (offline replay) or by an arbitration call (live service)."""
@@ -82,6 +83,7 @@ class Router:
         choice: WorkerChoice,
         block_size: int,
         cursor_rule: CursorRule = "documented",
+        arbiter: ArbiterName = "drr",
         arrivals: ArrivalMode = "bypass",
         log: CallLog | None = None,
         listener: Listener | None = None,
@@ -94,7 +96,8 @@ class Router:
         self.outcomes = RequestOutcomes(rows)
         self.waiting = 0
         self.lanes = [ClassLanes(i, self) for i in range(len(profile.classes))]
-        self.ring = Ring(self.lanes, [c.quantum for c in profile.classes], cursor_rule, log)
+        quanta = [c.quantum for c in profile.classes]
+        self.ring: Arbiter = make_arbiter(arbiter, self.lanes, quanta, cursor_rule, log)
         self.limits = QueueLimits(profile.classes)
         self.chains: list[Sequence[int]] | None = None
         """Block identities of every prompt, by row; None where neither caches nor worker choice need them."""

@@ -38,9 +38,17 @@ class VisitRule(IntEnum):
     """The carried class has no dispatchable head: the carry is forgotten."""
     CARRY_SHORT = 10
     """The carried class cannot pay its head without a new quantum: the carry is forgotten."""
+    KEPT_SHORT = 11
+    """Rival arbiters: the class had its quantum of this round, and what is left does not pay for the next head."""
+    CHOSEN = 12
+    """Rival arbiters without deficits: their own order names the class: it wins."""
+    PASSED = 13
+    """Rival arbiters without deficits: the class has a candidate, but their own order prefers another."""
 
 
-WINNING_RULES = frozenset({VisitRule.KEPT_PAYS, VisitRule.GRANT_PAYS, VisitRule.BULK_PAYS, VisitRule.CARRY_PAYS})
+WINNING_RULES = frozenset(
+    {VisitRule.KEPT_PAYS, VisitRule.GRANT_PAYS, VisitRule.BULK_PAYS, VisitRule.CARRY_PAYS, VisitRule.CHOSEN}
+)
 QUANTUM_RULES = frozenset({VisitRule.GRANT_PAYS, VisitRule.GRANT_SHORT})
 BULK_RULES = frozenset({VisitRule.BULK_PAYS, VisitRule.BULK_SHORT, VisitRule.BULK_BEHIND})
 CARRY_RULES = frozenset({VisitRule.CARRY_PAYS, VisitRule.CARRY_BLOCKED, VisitRule.CARRY_SHORT})
@@ -50,14 +58,16 @@ class CallLog:
     """Columns of all arbitration calls of a run; ``wide`` keeps rounds of more than 63 bits.
 
     ``rules`` and ``heads`` have one item per class visit (a :class:`VisitRule` and a request row, -1 for none); the
-    others one item per call: where its visits end, cursor and carried class afterwards, bulk rounds.
+    others one item per call: where its visits end, cursor and carried class afterwards, bulk rounds. ``classes`` names
+    the class of every visit where the arbiter has an order of its own; for the ring it follows from the cursor.
     """
 
-    __slots__ = ("carried", "cursors", "heads", "rounds", "rules", "visit_ends")
+    __slots__ = ("carried", "classes", "cursors", "heads", "rounds", "rules", "visit_ends")
 
     def __init__(self, *, wide: bool = False) -> None:
         self.rules = array("B")
         self.heads = array("i")
+        self.classes: array[int] | None = None
         self.visit_ends = array("q")
         self.cursors = array("h")
         self.carried = array("h")
@@ -66,6 +76,17 @@ class CallLog:
     def __len__(self) -> int:
         """Number of calls."""
         return len(self.visit_ends)
+
+    def name_classes(self) -> None:
+        """From now on every visit names its class."""
+        self.classes = array("h")
+
+    def note(self, rule: int, head: int, class_index: int) -> None:
+        """Write one visit that names its class."""
+        self.rules.append(rule)
+        self.heads.append(head)
+        if self.classes is not None:
+            self.classes.append(class_index)
 
     def close(self, cursor: int, carried: int, rounds: int) -> None:
         """End the call that is being written."""
@@ -140,14 +161,19 @@ def replay_call(
     carried = log.carried[call - 1] if call else -1
     rounds = log.rounds[call]
     visits = []
-    for position, index in enumerate(visited_classes(rules, cursor, carried, len(quanta))):
+    order: Sequence[int]
+    if log.classes is not None:
+        order = log.classes[span.start : span.stop]
+    else:
+        order = visited_classes(rules, cursor, carried, len(quanta))
+    for position, index in enumerate(order):
         rule = VisitRule(rules[position])
         head = log.heads[span.start + position]
         cost = costs[head] if head >= 0 else 0
         before = deficits[index]
         granted = quanta[index] if rule in QUANTUM_RULES else quanta[index] * rounds if rule in BULK_RULES else 0
         charged = cost if rule in WINNING_RULES else 0
-        after = before + granted - charged
+        after = before if rule == VisitRule.CHOSEN else before + granted - charged
         if rule == VisitRule.EMPTY or (charged and emptied):
             after = 0
         deficits[index] = after

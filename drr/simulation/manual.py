@@ -16,6 +16,7 @@ from drr.router.endpoints import NEVER_BUSY, Endpoints, Worker, uniform_cluster
 from drr.router.requests import RequestTable
 from drr.router.router import ArrivalMode, Router
 from drr.router.selection import WorkerChoice
+from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.ring import CursorRule
 from drr.simulation.recording import Recorder, Run, RunInputs
 from drr.simulation.snapshots import EndpointChange
@@ -86,6 +87,7 @@ def run_manual(
     workers: int | Sequence[Worker] = 1,
     capacity: Capacity = "open",
     cursor_rule: CursorRule = "documented",
+    arbiter: ArbiterName = "drr",
     arrivals: ArrivalMode = "through_ring",
     seed: int = 0,
 ) -> Run:
@@ -101,6 +103,7 @@ def run_manual(
             requests=requests,
             workers=cluster,
             cursor_rule=rule,
+            arbiter=arbiter,
             rerun=run,
             limit_for_all=_LIMITS[capacity],
         )
@@ -129,6 +132,7 @@ class _Player:
             choice=WorkerChoice(1, seed),
             block_size=1,
             cursor_rule=inputs.cursor_rule,
+            arbiter=inputs.arbiter,
             arrivals=arrivals,
             log=self._recorder.calls,
             listener=self._recorder,

@@ -14,6 +14,7 @@ from drr.router.admission import Refusal
 from drr.router.endpoints import SelectionError, Worker
 from drr.router.requests import RequestTable
 from drr.router.router import ERROR, OUTCOMES, REFUSED, RequestOutcomes
+from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.calls import CallLog
 from drr.scheduler.ring import CursorRule
 from drr.simulation.backlog import BacklogTally
@@ -128,6 +129,7 @@ class RunInputs:
     workers: tuple[Worker, ...]
     cursor_rule: CursorRule
     rerun: Callable[[CursorRule], Run]
+    arbiter: ArbiterName = "drr"
     endpoint_keys: list[tuple[int, int]] = field(default_factory=list)
     limit_for_all: int | None = None
     """Busy limit in the place of every class's own (teaching runs); None for the policy's."""

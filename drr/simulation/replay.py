@@ -17,6 +17,7 @@ from drr.router.prefix import BlockIdentities
 from drr.router.requests import RequestTable
 from drr.router.router import ERROR, REFUSED, ArrivalMode, Router
 from drr.router.selection import WorkerChoice
+from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.ring import CursorRule
 from drr.simulation.arrivals import Arrivals
 from drr.simulation.backlog import BacklogTally
@@ -43,6 +44,7 @@ def replay(
     trace_block_size: int = 512,
     arrival_speedup_ratio: float = 1.0,
     cursor_rule: CursorRule = "documented",
+    arbiter: ArbiterName = "drr",
     arrivals: ArrivalMode = "bypass",
     seed: int = 0,
     abort_on_refusal: bool = False,
@@ -73,6 +75,7 @@ def replay(
             requests=requests,
             workers=cluster,
             cursor_rule=rule,
+            arbiter=arbiter,
             rerun=lambda other: run(other, record=False),
         )
         loop = _Loop(
@@ -133,6 +136,7 @@ class _Loop:
             choice=choice,
             block_size=options.block_size,
             cursor_rule=inputs.cursor_rule,
+            arbiter=inputs.arbiter,
             arrivals=mode,
             log=recorder.calls if recorder is not None else None,
             listener=recorder,
