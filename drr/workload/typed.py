@@ -47,8 +47,9 @@ __all__ = [
 MAX_REQUESTS = 1_000
 """Typed queues are for looking at one dispatch after the other; larger workloads have a spec or a trace."""
 
-_HEAD = re.compile(r"\s*(?P<name>[^\s:(]*)\s*(?:\((?P<options>[^)]*)\)\s*)?:")
-_CHANGE = re.compile(r"\s*\*\s*(?P<what>\S+)\s+(?P<worker>[0-9]{1,9})\s*(?:@(?P<after>[0-9]{1,9}))?\s*")
+# Possessive, so that no line takes longer than its length.
+_HEAD = re.compile(r"\s*+(?P<name>[^\s:(]*+)\s*+(?:\((?P<options>[^)]*+)\)\s*+)?:")
+_CHANGE = re.compile(r"\s*+\*\s*+(?P<what>\S++)\s++(?P<worker>[0-9]{1,9}+)\s*+(?:@(?P<after>[0-9]{1,9}+))?\s*+")
 _CHANGES: tuple[Literal["hold", "free", "overload", "recover", "join", "leave"], ...] = (
     "hold",
     "free",

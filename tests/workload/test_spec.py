@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from drr.workload.spec import (
     StrictShare,
     WorkloadSpec,
 )
+from drr.workload.spec_fields import ARRIVALS, DISTRIBUTIONS, STREAM_FIELDS
 from drr.workload.spec_reading import dump_spec, load_spec, read_spec
 
 GOOD = """
@@ -308,3 +310,28 @@ def test_a_think_time_that_nobody_needs_is_a_warning() -> None:
 def test_bytes_and_a_byte_order_mark_are_read() -> None:
     assert read_spec(("\ufeff" + GOOD).encode()).spec == load_spec(GOOD)
     assert not read_spec(GOOD.encode("utf-16")).ok
+
+
+KEYS = st.sampled_from([*STREAM_FIELDS, "shape", "share", "value", "min", "max", "per_second", "workers", "streams"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats() | st.sampled_from([*ARRIVALS, *DISTRIBUTIONS, ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=8))
+def test_any_stream_is_answered_with_a_spec_or_with_places(stream: dict[str, Any]) -> None:
+    text = yaml.safe_dump({"streams": [stream]})
+    reading = read_spec(text)
+    if reading.ok:
+        assert load_spec(dump_spec(load_spec(text))) == reading.spec
+    else:
+        assert reading.errors
+        assert all(d.line >= 1 and d.column >= 1 and "Traceback" not in d.text() for d in reading.errors)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_answered(text: str) -> None:
+    reading = read_spec(text)
+    assert reading.ok or reading.errors

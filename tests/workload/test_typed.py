@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drr.errors import WorkloadError
 from drr.policy import load_policy
@@ -235,3 +239,23 @@ def test_bad_text_raises_one_error_with_every_place() -> None:
 def test_the_profile_alone_can_be_had_from_text_or_from_quanta() -> None:
     assert typed_profile(LECTURE) == profile_of({"A": 60, "B": 60, "C": 60})
     assert typed_profile("A (1 wspt): 1") == profile_of({"A": 1}, {"A": "wspt"})
+
+
+@given(st.text(max_size=60) | st.text("AB(): 0129@!^>/.*#\n,wsptholdfree", max_size=60))
+def test_any_text_is_answered_with_queues_that_run_or_with_places(text: str) -> None:
+    reading = read_typed(text)
+    if reading.queues is None:
+        assert reading.diagnostics
+        assert all(d.line >= 1 and d.column >= 1 and d.allowed for d in reading.diagnostics)
+        return
+    for capacity in ("open", "one", "policy"):
+        script = reading.queues.script_for(capacity)  # type: ignore[arg-type]
+        run = run_manual(reading.queues.profile, reading.queues.requests, script, capacity=capacity)  # type: ignore[arg-type]
+        assert run.aborted_because is None
+
+
+@pytest.mark.parametrize("line", [" " * 200_000 + "(", "A" * 200_000, "* hold 0" + " " * 200_000 + "x", "A (" * 50_000])
+def test_a_long_line_is_answered_at_once(line: str) -> None:
+    started = time.process_time()
+    assert not read_typed(line).ok
+    assert time.process_time() - started < 1
