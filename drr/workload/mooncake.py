@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain, islice
 
 from drr.errors import WorkloadError
@@ -80,7 +81,7 @@ class MooncakeTaker:
     def __init__(self, reading: TraceReading, *, keep_columns: bool = False) -> None:
         self._reading = reading
         self._keep_columns = keep_columns
-        self._sessions: set[str] = set()
+        self._last_turn_ms: dict[str, float] = {}
 
     def take_lines(self, lines: Sequence[str], first_line: int) -> None:
         """Take lines one by one; every bad one becomes a problem of the reading."""
@@ -97,19 +98,38 @@ class MooncakeTaker:
         """Check one row, the rules of sessions included, and append it; raises :class:`BadRowError`."""
         reading = self._reading
         table = reading.requests
-        session = row.get("session_id")
-        if isinstance(session, str) and session not in self._sessions:
-            if row.get("delay", row.get("delay_ms")) is not None:
-                raise BadRowError("delay is not allowed on the first row of a session")
-            if row.get("timestamp", row.get("created_time")) is None:
-                raise BadRowError("timestamp is missing on the first row of a session")
         append_row(table, row, trace_block_size=reading.block_size_tokens)
-        if isinstance(session, str):
-            self._sessions.add(session)
+        session = table.session[-1]
+        if session is not None:
+            try:
+                self._take_turn(session, table.timestamp_ms[-1], table.delay_ms[-1])
+            except BadRowError:
+                _drop_last(table)
+                raise
         reading.lines.append(line)
         if self._keep_columns:
             extra = {key: value for key, value in row.items() if key not in FIELDS and key not in ALIASES}
             add_columns(reading, extra)
+
+    def _take_turn(self, session: str, timestamp_ms: float | None, delay_ms: float | None) -> None:
+        """Check a turn against the one before, as the replay does, and remember it."""
+        last = self._last_turn_ms
+        if session not in last:
+            if delay_ms is not None:
+                raise BadRowError("delay is not allowed on the first row of a session")
+            if timestamp_ms is None:
+                raise BadRowError("timestamp is missing on the first row of a session")
+        elif delay_ms is not None:
+            if delay_ms < 0:
+                raise BadRowError(f"delay is {delay_ms:g}; at least 0 ms is allowed")
+        elif timestamp_ms is None:
+            raise BadRowError("timestamp and delay are missing; a later turn of a session needs one of them")
+        elif timestamp_ms < last[session]:
+            raise BadRowError(
+                f"timestamp is {timestamp_ms:g}, before that of the session's turn before ({last[session]:g})"
+            )
+        if timestamp_ms is not None:
+            last[session] = timestamp_ms
 
     def take_all(self, rows: Sequence[Row], first_line: int) -> bool:
         """Take rows that stand on consecutive lines, column by column; False, with nothing taken, if one may be bad."""
@@ -166,6 +186,14 @@ def _append_plain(table: RequestTable, rows: Sequence[Row], keys: set[str], trac
     table.cached_tokens += [-1] * count
     table.name += [""] * count
     return True
+
+
+def _drop_last(table: RequestTable) -> None:
+    """Take the last row out again."""
+    for field in fields(table):
+        column = getattr(table, field.name)
+        if isinstance(column, list):
+            column.pop()
 
 
 def add_columns(reading: TraceReading, values: Mapping[str, object]) -> None:

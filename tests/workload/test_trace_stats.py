@@ -67,7 +67,7 @@ def test_tokens_over_time_by_group():
         table.append(isl, timestamp_ms=ms, output_tokens=isl * 10)
     series = over_time(table, ["a", "b", "a", "b"], bins=10)
     assert (series.bin_ms, series.groups) == (10.0, ("a", "b"))
-    assert [list(row[:3]) + [row[9]] for row in series.input_tokens] == [[1, 4, 0, 0], [2, 0, 0, 8]]
+    assert [[*row[:3], row[9]] for row in series.input_tokens] == [[1, 4, 0, 0], [2, 0, 0, 8]]
     assert [sum(row) for row in series.requests] == [2, 2]
     assert [sum(row) for row in series.output_tokens] == [50, 100]
 
