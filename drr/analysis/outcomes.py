@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from drr.router.router import ERROR, QUEUED, REFUSED
 from drr.simulation.recording import Run
+from drr.simulation.state import StepKind
 
 SHARES_DIFFER = 0.02
 """Two rules are said to differ where some class's share does by at least this much (two points in a hundred)."""
@@ -65,6 +66,9 @@ class ClassFigures:
     """From arrival to dispatch; immediate ones waited 0."""
     ttft: Spread
     """From arrival to first token."""
+    backlogged_ms: float | None
+    """Time with requests waiting. A router that drains after every change leaves only blocked heads waiting, so this is
+    the time the class was blocked; None for a run without recording."""
 
 
 def shares(run: Run) -> Shares:
@@ -98,6 +102,7 @@ def class_figures(run: Run) -> list[ClassFigures]:
     """Figures per class in ring order."""
     found = shares(run)
     outcomes = run.outcomes
+    times = None if run.recorder is None else backlogged_ms(run)
     rows_of: list[list[int]] = [[] for _ in run.class_names]
     for row, index in enumerate(outcomes.class_index):
         if index >= 0:
@@ -122,9 +127,31 @@ def class_figures(run: Run) -> list[ClassFigures]:
                 got_share=found.got[index],
                 wait=spread(_since_arrival(run, went, run.released_at_ms, immediate=True)),
                 ttft=spread(_since_arrival(run, went, run.first_token_ms)),
+                backlogged_ms=None if times is None else times[index],
             )
         )
     return figures
+
+
+def backlogged_ms(run: Run) -> list[float]:
+    """Simulated time in which each class had requests waiting, from the records of a run."""
+    waiting = [0] * len(run.class_names)
+    since = [0.0] * len(run.class_names)
+    total = [0.0] * len(run.class_names)
+    joins, leaves = int(StepKind.QUEUED), (int(StepKind.DECISION), int(StepKind.HEAD_ERROR))
+    for kind, time, row in zip(run.kinds, run.times_ms, run.step_request, strict=True):
+        if kind == joins:
+            index = run.class_index[row]
+            waiting[index] += 1
+            if waiting[index] == 1:
+                since[index] = time
+        elif kind in leaves:
+            index = run.class_index[row]
+            waiting[index] -= 1
+            if not waiting[index]:
+                total[index] += time - since[index]
+    end = run.times_ms[-1] if run.n_steps else 0.0
+    return [t + (end - s if w else 0.0) for t, s, w in zip(total, since, waiting, strict=True)]
 
 
 def _since_arrival(

@@ -45,6 +45,7 @@ def show_figures(run: Run) -> None:
                 "wait p99, ms": f.wait.p99,
                 "TTFT p50, ms": f.ttft.p50,
                 "TTFT p95, ms": f.ttft.p95,
+                "blocked, ms": f.backlogged_ms,
             }
         )
     frame = pd.DataFrame(rows)
