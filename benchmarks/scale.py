@@ -55,24 +55,26 @@ streams:
 BAR = 1.3
 """Most time or memory per request of the large size over that of the small one."""
 LONGEST_GAP_S = 1.0
-"""Most seconds from one report of progress to the next while requests are generated."""
+"""Most processor time from one report of progress to the next while requests are generated."""
+GENERATIONS = 3
+"""Generating is short, so a process does it so many times."""
 
 
 class Gaps:
-    """A progress callback that remembers the longest time between two calls."""
+    """A progress callback that remembers the longest processor time between two calls."""
 
     def __init__(self) -> None:
         self.longest_s = 0.0
-        self._last = time.perf_counter()
+        self._last = time.process_time()
 
     def __call__(self, done: int, total: int) -> None:
-        now = time.perf_counter()
+        now = time.process_time()
         self.longest_s = max(self.longest_s, now - self._last)
         self._last = now
 
 
 def side(requests: int) -> dict[str, float]:
-    """Generate and run so many requests; seconds, bytes and the longest silence of both parts."""
+    """Generate and run so many requests; processor seconds, bytes and the longest silence of both parts."""
     spec = load_spec(SPEC.format(half=requests // 2))
     profile = load_policy(POLICY).profile_for()
     gc.collect()
@@ -85,6 +87,10 @@ def side(requests: int) -> dict[str, float]:
         "generating_gap_s": gaps.longest_s,
     }
     assert len(table) == requests
+    for _ in range(GENERATIONS - 1):
+        clock = Clock()
+        generate(spec)
+        found["generating_s"] = min(found["generating_s"], clock.cpu_s())
     before = resident_bytes()
     gaps, clock = Gaps(), Clock()
     run = replay(
