@@ -222,8 +222,8 @@ class Router:
 
     def _cached_tokens(self, request: int) -> int:
         """Best cached length over the eligible endpoints, in tokens; notes the overlap per endpoint."""
-        if self._fixed_hits:
-            return max(self.requests.cached_tokens[request], 0)
+        if self._fixed_hits and self.requests.cached_tokens[request] >= 0:
+            return self.requests.cached_tokens[request]
         chain = self.chains[request] if self.chains is not None else NO_BLOCKS
         overlaps = [leading(chain, present) for present in self.cached_blocks]
         if not any(overlaps):
@@ -285,7 +285,7 @@ class Router:
             )
             self._choice.hold(endpoint, chain)
         load = isl
-        if self._fixed_hits:
+        if self._fixed_hits and self.requests.cached_tokens[request] >= 0:
             load = outcomes.cost_tokens[request]
         elif request in self._overlaps:
             load -= min(isl, self._block_size * self._overlaps.pop(request)[endpoint])
