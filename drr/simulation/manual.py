@@ -104,10 +104,12 @@ def run_manual(
             workers=cluster,
             cursor_rule=rule,
             arbiter=arbiter,
+            arrivals=arrivals,
             rerun=run,
             limit_for_all=_LIMITS[capacity],
+            runs_at_once=True,
         )
-        player = _Player(inputs, capacity, arrivals, seed)
+        player = _Player(inputs, capacity, seed)
         for action in script:
             player.play(action)
         return player.result()
@@ -118,7 +120,7 @@ def run_manual(
 class _Player:
     """One manual run in progress."""
 
-    def __init__(self, inputs: RunInputs, capacity: Capacity, arrivals: ArrivalMode, seed: int) -> None:
+    def __init__(self, inputs: RunInputs, capacity: Capacity, seed: int) -> None:
         rows = len(inputs.requests)
         self._inputs = inputs
         self._gone_at_once = capacity == "open"
@@ -133,7 +135,7 @@ class _Player:
             block_size=1,
             cursor_rule=inputs.cursor_rule,
             arbiter=inputs.arbiter,
-            arrivals=arrivals,
+            arrivals=inputs.arrivals,
             log=self._recorder.calls,
             listener=self._recorder,
             every_class_queues=capacity != "policy",

@@ -13,7 +13,7 @@ from drr.policy.schema import Profile
 from drr.router.admission import Refusal
 from drr.router.endpoints import SelectionError, Worker
 from drr.router.requests import RequestTable
-from drr.router.router import ERROR, OUTCOMES, REFUSED, RequestOutcomes
+from drr.router.router import ERROR, OUTCOMES, REFUSED, ArrivalMode, RequestOutcomes
 from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.calls import CallLog
 from drr.scheduler.ring import CursorRule
@@ -130,9 +130,12 @@ class RunInputs:
     cursor_rule: CursorRule
     rerun: Callable[[CursorRule], Run]
     arbiter: ArbiterName = "drr"
+    arrivals: ArrivalMode = "bypass"
     endpoint_keys: list[tuple[int, int]] = field(default_factory=list)
     limit_for_all: int | None = None
     """Busy limit in the place of every class's own (teaching runs); None for the policy's."""
+    runs_at_once: bool = False
+    """Whether a request runs as soon as it is dispatched (teaching runs); else its engine admits it some time later."""
 
     def __getstate__(self) -> dict[str, object]:
         """A closure cannot travel to another process."""
@@ -180,9 +183,11 @@ class Run:
         self.not_cheapest = not_cheapest or {}
         self.aborted_because = aborted_because
         self.class_names = tuple(c.name for c in inputs.profile.classes)
-        ranked = any(w.dp_size > 1 for w in inputs.workers)
+        workers = [worker for worker, _ in inputs.endpoint_keys]
+        self._ranked = len(set(workers)) < len(workers)
         self.endpoint_names = tuple(
-            f"worker {worker} rank {rank}" if ranked else f"worker {worker}" for worker, rank in inputs.endpoint_keys
+            f"worker {worker} rank {rank}" if self._ranked else f"worker {worker}"
+            for worker, rank in inputs.endpoint_keys
         )
 
     # --- per request row ---------------------------------------------------------------------------------
@@ -230,13 +235,12 @@ class Run:
 
     def result_rows(self) -> list[ResultRow]:
         """One result per request, in row order."""
-        ranked = any(w.dp_size > 1 for w in self.inputs.workers)
         keys = self.inputs.endpoint_keys
         rows = []
         for row, endpoint in enumerate(self.outcomes.endpoint):
             worker: int | str | None = None
             if endpoint >= 0:
-                worker = "{}:{}".format(*keys[endpoint]) if ranked else keys[endpoint][0]
+                worker = "{}:{}".format(*keys[endpoint]) if self._ranked else keys[endpoint][0]
             index = self.outcomes.class_index[row]
             rows.append(
                 ResultRow(
@@ -341,7 +345,7 @@ class Run:
         """One line per request: name, class, cost, outcome, times (ms), endpoint, reason."""
         import pandas as pd
 
-        frame = pd.DataFrame(self.result_rows())
+        frame = pd.DataFrame(self.result_rows(), columns=list(ResultRow._fields))
         frame.insert(1, "request", [self.requests.label(row) for row in range(len(self.requests))])
         frame.insert(3, "cost_tokens", list(self.cost_tokens))
         frame.insert(4, "cached_tokens", list(self.outcomes.cached_tokens))

@@ -76,6 +76,7 @@ def replay(
             workers=cluster,
             cursor_rule=rule,
             arbiter=arbiter,
+            arrivals=arrivals,
             rerun=lambda other: run(other, record=False),
         )
         loop = _Loop(
@@ -85,7 +86,6 @@ def replay(
             identities=BlockIdentities(options.block_size, trace_block_size),
             arrivals=Arrivals(requests, arrival_speedup_ratio),
             choice=WorkerChoice(options.block_size, seed, follow),
-            mode=arrivals,
         )
         aborted: str | None = None
         try:
@@ -115,7 +115,6 @@ class _Loop:
         identities: BlockIdentities,
         arrivals: Arrivals,
         choice: WorkerChoice,
-        mode: ArrivalMode,
     ) -> None:
         requests = inputs.requests
         self._inputs = inputs
@@ -137,7 +136,7 @@ class _Loop:
             block_size=options.block_size,
             cursor_rule=inputs.cursor_rule,
             arbiter=inputs.arbiter,
-            arrivals=mode,
+            arrivals=inputs.arrivals,
             log=recorder.calls if recorder is not None else None,
             listener=recorder,
         )

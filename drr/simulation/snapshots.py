@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 CHECKPOINT_STEPS = 512
 
 _CALLS = frozenset(int(kind) for kind in CALL_KINDS)
+_QUEUED, _FIRST_TOKEN, _COMPLETION = int(StepKind.QUEUED), int(StepKind.FIRST_TOKEN), int(StepKind.COMPLETION)
+_CHANGE, _BYPASSED, _DECISION = int(StepKind.WORKER_CHANGE), int(StepKind.BYPASSED), int(StepKind.DECISION)
 _ANYWHERE = Constraint()
 
 
@@ -145,7 +147,9 @@ class Snapshots:
         self._admits: list[list[float]] = [[] for _ in inputs.endpoint_keys]
         self._index_lanes()
         self._index_admissions()
-        self._checkpoints = [walker.copy() for walker in self.walk() if (walker.step + 1) % CHECKPOINT_STEPS == 0]
+        every = CHECKPOINT_STEPS
+        walk = self.walk(with_visits=False)
+        self._checkpoints = [walker.copy() for walker in walk if (walker.step + 1) % every == 0]
 
     # --- indexes -----------------------------------------------------------------------------------------
 
@@ -154,7 +158,7 @@ class Snapshots:
         recorder = self._recorder
         positions: dict[tuple[int, int], int] = {}
         for step, kind in enumerate(recorder.kinds):
-            if kind == StepKind.QUEUED:
+            if kind == _QUEUED:
                 row = recorder.requests[step]
                 key = (self._outcomes.class_index[row], recorder.endpoints[step])
                 position = positions.get(key)
@@ -165,7 +169,7 @@ class Snapshots:
                 self._queued_step[row] = step
                 self._lanes[position].rows.append(row)
                 self._lanes[position].queued_steps.append(step)
-            elif kind in (StepKind.DECISION, StepKind.HEAD_ERROR):
+            elif kind in _CALLS and recorder.requests[step] >= 0:
                 self._gone_step[recorder.requests[step]] = step
         requests = self._inputs.requests
         for lane in self._lanes:
@@ -191,14 +195,14 @@ class Snapshots:
 
     # --- walking -----------------------------------------------------------------------------------------
 
-    def walk(self, start: Walker | None = None) -> Iterator[Walker]:
+    def walk(self, start: Walker | None = None, *, with_visits: bool = True) -> Iterator[Walker]:
         """The small state after every step from ``start`` (or the beginning) on; the same object every time."""
         walker = start or Walker(len(self._quanta), len(self._lanes), len(self._inputs.endpoint_keys))
         while walker.step + 1 < len(self._recorder.kinds):
-            self._advance(walker)
+            self._advance(walker, with_visits=with_visits)
             yield walker
 
-    def _advance(self, walker: Walker) -> None:
+    def _advance(self, walker: Walker, *, with_visits: bool = True) -> None:
         """Apply the record after the walker's step."""
         recorder = self._recorder
         outcomes = self._outcomes
@@ -208,7 +212,7 @@ class Snapshots:
         row = recorder.requests[step]
         endpoint = recorder.endpoints[step]
         walker.visits = []
-        if kind == StepKind.QUEUED:
+        if kind == _QUEUED:
             self._count(walker, row, 1)
         elif kind in _CALLS:
             if row >= 0:
@@ -221,17 +225,18 @@ class Snapshots:
                 quanta=self._quanta,
                 costs=outcomes.cost_tokens,
                 emptied=row >= 0 and not walker.waiting[outcomes.class_index[row]],
+                with_visits=with_visits,
             )
-        elif kind == StepKind.FIRST_TOKEN:
+        elif kind == _FIRST_TOKEN:
             walker.loads[endpoint] -= outcomes.prefill_tokens[row]
-        elif kind == StepKind.COMPLETION:
+        elif kind == _COMPLETION:
             if not recorder.had_first_token[row]:
                 walker.loads[endpoint] -= outcomes.prefill_tokens[row]
             walker.in_flight[endpoint] -= 1
             walker.completed_admitted[endpoint] += self._first_admit_ms[row] is not None
-        elif kind == StepKind.WORKER_CHANGE:
+        elif kind == _CHANGE:
             walker.changes += 1
-        if kind in (StepKind.BYPASSED, StepKind.DECISION):
+        if kind in (_BYPASSED, _DECISION):
             walker.loads[endpoint] += outcomes.prefill_tokens[row]
             walker.in_flight[endpoint] += 1
 
@@ -335,7 +340,7 @@ class Snapshots:
                     cluster.overloaded[e],
                     walker.loads[e],
                     walker.in_flight[e],
-                    min(max(running, 0), walker.in_flight[e]),
+                    walker.in_flight[e] if self._inputs.runs_at_once else min(max(running, 0), walker.in_flight[e]),
                     limits,
                 )
             )
