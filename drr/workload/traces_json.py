@@ -53,9 +53,8 @@ def parse_rows(lines: Sequence[str]) -> list[Row] | None:
     """
     mark = secrets.token_hex(8)
     text = "[" + f',"{mark}",'.join(lines) + "]"
-    if not text.isascii():
-        return None
     try:
+        refuse_broken_text(text)
         values = json.loads(text, parse_constant=_refuse_constant)
     except (RecursionError, ValueError):
         return None

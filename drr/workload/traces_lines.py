@@ -66,6 +66,8 @@ def _byte_lines(raw: BinaryIO, what: str) -> Iterator[str]:
 
 def refuse_broken_text(text: str) -> None:
     """Raise :class:`BadRowError` where a line holds bytes that are no UTF-8."""
+    if text.isascii():
+        return
     try:
         text.encode()
     except UnicodeEncodeError as error:
