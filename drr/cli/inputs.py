@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from drr.errors import EngineOptionError, PolicyError, WorkloadError
@@ -19,7 +20,8 @@ from drr.scheduler.ring import CURSOR_RULES
 from drr.simulation.engine_options import EngineOptions
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
-from drr.workload.mooncake import read_mooncake
+from drr.workload.traces import read_trace
+from drr.workload.traces_formats import look_at
 
 PROGRESS_SECONDS = 0.5
 
@@ -27,7 +29,9 @@ PROGRESS_SECONDS = 0.5
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that describe a run."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="policy file (YAML); without: the synthetic class")
-    parser.add_argument("--trace", type=Path, metavar="FILE", required=True, help="Mooncake JSONL trace (.gz too)")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", required=True, help="trace: Mooncake JSONL or another format (.gz too)"
+    )
     parser.add_argument("--model", metavar="NAME", help="model whose profile counts; without it the root profile")
     parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="number of equal workers (default 1)")
     parser.add_argument(
@@ -37,7 +41,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help='mock engine option, as max_num_seqs=4 or timing_model=\'{"type": "fixed", ...}\'; may be repeated',
     )
-    parser.add_argument("--trace-block-size", type=_positive, default=512, metavar="TOKENS", help="tokens per hash id")
+    parser.add_argument("--trace-block-size", type=_positive, metavar="TOKENS", help="tokens per hash id (default 512)")
     parser.add_argument("--speedup", type=_ratio, default=1.0, metavar="X", help="arrival speed-up (default 1)")
     parser.add_argument("--cursor", choices=CURSOR_RULES, default="documented", help="cursor rule (default documented)")
     parser.add_argument("--seed", type=int, default=0, help="breaks ties between equal workers (default 0)")
@@ -86,35 +90,35 @@ def engine_options(pairs: list[str]) -> EngineOptions:
     return EngineOptions.from_mapping(options)
 
 
-def load_requests(options: argparse.Namespace) -> RequestTable:
-    """The requests of ``--trace``; lines left out under ``--lenient`` are named on standard error."""
+def load_requests(options: argparse.Namespace) -> tuple[RequestTable, int]:
+    """The requests of ``--trace`` and its tokens per hash id; lines that are left out are named on standard error."""
+    spec = look_at(options.trace).require()
+    if options.trace_block_size is not None:
+        spec = replace(spec, block_size_tokens=options.trace_block_size)
     with progress_line("reading") as report:
-        reading = read_mooncake(
-            options.trace,
-            trace_block_size=options.trace_block_size,
-            lenient=options.lenient,
-            progress=lambda lines: report(f"{lines:,} lines"),
+        reading = read_trace(
+            options.trace, spec, lenient=options.lenient, progress=lambda lines: report(f"{lines:,} lines")
         )
     for problem in reading.problems:
         print(f"{options.trace}: left out: {problem.text()}", file=sys.stderr)
     if reading.problems:
         loaded, skipped = len(reading.requests), len(reading.problems)
         print(f"{options.trace}: {loaded:,} rows loaded, {skipped:,} left out", file=sys.stderr)
-    return reading.requests
+    return reading.requests, reading.block_size_tokens
 
 
 def load_run(options: argparse.Namespace, *, record: bool = True) -> Run:
     """Read the inputs and run them."""
     profile = load_profile(options.policy, options.model)
     engine = engine_options(options.engine)
-    requests = load_requests(options)
+    requests, block_size_tokens = load_requests(options)
     with progress_line("running") as report:
         return replay(
             profile,
             requests,
             workers=options.workers,
             engine=engine,
-            trace_block_size=options.trace_block_size,
+            trace_block_size=block_size_tokens,
             arrival_speedup_ratio=options.speedup,
             cursor_rule=options.cursor,
             seed=options.seed,

@@ -11,7 +11,7 @@ import streamlit as st
 from drr.errors import DrrError
 from drr.ui.lab_state import KINDS, MAPPINGS, StoredTrace
 from drr.ui.limits import UPLOAD_BYTES
-from drr.workload.mooncake import read_mooncake
+from drr.workload.traces import read_trace
 
 CAPACITIES = {
     "open": "everything may go: one call after the other",
@@ -46,7 +46,7 @@ def _typed() -> None:
 
 def _trace() -> None:
     st.file_uploader(
-        "Mooncake JSONL (.gz too)",
+        "Trace: Mooncake, Azure, BurstGPT, Qwen or another (.gz too)",
         key="lab:upload",
         on_change=_take_upload,
         max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
@@ -72,7 +72,7 @@ def _take_upload() -> None:
     path = session_folder() / digest
     path.write_bytes(data)
     try:
-        reading = read_mooncake(path, lenient=True)
+        reading = read_trace(path, lenient=True)
     except DrrError as error:
         st.session_state["lab:trace_error"] = f"{uploaded.name}: {error}"
         path.unlink()

@@ -24,8 +24,10 @@ from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.workload.generate import generate
 from drr.workload.mapping import ClassMapping, apply
-from drr.workload.mooncake import read_mooncake
 from drr.workload.spec_reading import load_spec
+from drr.workload.traces import read_trace
+from drr.workload.traces_formats import TraceSpec
+from drr.workload.traces_reading import TraceReading
 from drr.workload.typed import load_typed
 
 Progress = Callable[[int, int], object]
@@ -58,24 +60,27 @@ class TypedWorkload:
 
 @dataclass(frozen=True, slots=True)
 class TraceWorkload:
-    """A Mooncake trace file. ``sha256`` is that of its bytes; ``path`` is where this machine has them."""
+    """A trace file of any known format. ``sha256`` is that of its bytes; ``path`` is where this machine has them.
+
+    ``spec`` says how to read it, None leaves that to its content; ``first_rows`` takes only so many from the start.
+    """
 
     kind: ClassVar[str] = "trace"
     name: str
     sha256: str
     mapping: ClassMapping = field(default_factory=ClassMapping)
-    trace_block_size: int = 512
+    spec: TraceSpec | None = None
     lenient: bool = False
     first_rows: int | None = None
-    """Only so many rows from the start; None for all."""
     path: str = field(default="", compare=False)
 
     def load(self, profile: Profile) -> tuple[RequestTable, int]:
         """The requests with the headers of the class mapping, and the tokens per prefix block."""
         if not self.path:
             raise WorkloadError(f"the trace {self.name} is not on this machine: upload it again")
-        table = _trace_table(self.path, self.sha256, self.trace_block_size, self.lenient, self.first_rows)
-        return apply(self.mapping, table, profile), self.trace_block_size
+        reading = _trace(self.path, self.sha256, self.spec, self.lenient)
+        table = apply(self.mapping, reading.requests, profile, columns=reading.columns)
+        return (table if self.first_rows is None else table.head(self.first_rows)), reading.block_size_tokens
 
 
 Workload = SpecWorkload | TypedWorkload | TraceWorkload
@@ -91,10 +96,9 @@ def trace_workload(path: Path, *, name: str = "", mapping: ClassMapping | None =
 
 
 @lru_cache(maxsize=4)
-def _trace_table(path: str, sha256: str, block_size: int, lenient: bool, first_rows: int | None) -> RequestTable:
+def _trace(path: str, sha256: str, spec: TraceSpec | None, lenient: bool) -> TraceReading:
     """Traces are read once per process and content, not once per edit of the policy."""
-    table = read_mooncake(Path(path), trace_block_size=block_size, lenient=lenient).requests
-    return table if first_rows is None else table.head(first_rows)
+    return read_trace(Path(path), spec, lenient=lenient)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +191,9 @@ def _plain(value: Experiment | Workload, *, leave_out: tuple[str, ...]) -> dict[
         if each.name in leave_out:
             continue
         item = getattr(value, each.name)
-        if isinstance(item, ClassMapping):
+        if isinstance(item, TraceSpec):
+            found[each.name] = item.to_mapping()
+        elif isinstance(item, ClassMapping):
             if item != ClassMapping():
                 found[each.name] = item.to_mapping()
         elif isinstance(item, EngineOptions):
@@ -300,7 +306,7 @@ _WORKLOAD_FIELDS: dict[str, Check] = {
     "name": _text,
     "sha256": _text,
     "mapping": _mapping(ClassMapping.from_mapping),
-    "trace_block_size": _whole(1),
+    "spec": _optional(_mapping(TraceSpec.from_mapping)),
     "lenient": _flag,
     "first_rows": _optional(_whole(1)),
 }
