@@ -65,15 +65,15 @@ def read_policy(text: str | bytes, *, source: str = "policy") -> PolicyReading:
         if document is not None:
             reader.diagnostics += lint_policy(document, positions=reader.positions)[:MAX_PROBLEMS]
     except YamlSyntaxError as error:
-        at = Position(error.line, error.column, error.line, error.column)
-        reader.diagnostics.append(Diagnostic("error", at.line, at.column, "", error.message, error.allowed))
+        found = Diagnostic("error", error.line, error.column, "", error.message, error.allowed, error.suggestion)
+        reader.diagnostics.append(found)
     except TooManyProblemsError:
         last = reader.diagnostics[-1]
         message = f"there are {MAX_PROBLEMS} problems up to here; the rest of the file was not looked at"
-        reader.diagnostics.append(Diagnostic("error", last.line, last.column, "", message))
+        reader.diagnostics.append(Diagnostic("error", last.line, last.column, "", message, "fewer problems"))
         document = None
-    found = tuple(sorted(reader.diagnostics, key=lambda each: (each.line, each.column)))
-    return PolicyReading(source, document, found, reader.positions)
+    in_order = tuple(sorted(reader.diagnostics, key=lambda each: (each.line, each.column)))
+    return PolicyReading(source, document, in_order, reader.positions)
 
 
 def load_policy(text: str | bytes, *, source: str = "policy") -> PolicyDocument:

@@ -169,7 +169,9 @@ def _instances(reader: FieldReader, node: Node, path: str) -> list[dict[str, Any
         found.append(given.values)
         name = given.values.get("name")
         if name == BUILT_IN:
-            reader.error(each.position, given.path, f"the name `{BUILT_IN}` belongs to the built-in selection")
+            reader.error(
+                each.position, given.path, f"the name `{BUILT_IN}` belongs to the built-in selection", "another name"
+            )
         elif name in names:
             reader.error(each.position, given.path, f"there is another instance {quoted(name)}", "each name once")
         if name is not None:

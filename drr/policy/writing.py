@@ -9,6 +9,7 @@ from typing import Any
 
 from drr.policy.profiles import CLASS_FIELDS
 from drr.policy.schema import PolicyClass, PolicyDocument, Profile
+from drr.policy.sections import SECTION_FIELDS
 
 # Words that some reader of YAML, new or old, takes for something else than text.
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -22,7 +23,7 @@ def dump_policy(document: PolicyDocument) -> str:
     data: dict[str, Any] = {} if document.root is None else _profile_data(document.root)
     if document.models:
         data["models"] = {name: _profile_data(profile) for name, profile in document.models.items()}
-    data.update(document.sections)
+    data.update({name: document.sections[name] for name in SECTION_FIELDS if name in document.sections})
     return "".join(f"{line}\n" for line in _lines(data))
 
 

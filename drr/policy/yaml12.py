@@ -19,7 +19,7 @@ from drr.policy.yaml_events import YamlSyntaxError, parser_events
 
 MAX_DEPTH = 128
 """Lists and mappings within each other; the router's parser has the same bound."""
-MAX_NODES = 200_000
+MAX_NODES = 120_000
 """Values in one file; a thousand classes with every key have some 23,000 of them."""
 MAX_ALIASED_NODES = 100_000
 """How many nodes all aliases together may stand for."""
@@ -68,7 +68,7 @@ def compose(text: str, *, pure: bool = False) -> Node | None:
 
     Raises :class:`YamlSyntaxError` for anything that is not exactly one well-formed document within bounds.
     """
-    composer = _Composer(text)
+    composer = _Composer()
     for event in parser_events(text, pure=pure):
         composer.take(event)
     return composer.root
@@ -77,8 +77,7 @@ def compose(text: str, *, pure: bool = False) -> Node | None:
 class _Composer:
     """Builds the tree event by event on a stack of its own, so depth costs no recursion."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self) -> None:
         self.root: Node | None = None
         self.open: list[Sequence | Mapping] = []
         self.keys: list[Node | None] = []  # per open collection: the key that waits for its value
@@ -119,18 +118,14 @@ class _Composer:
         if self.documents > 1:
             message = "a second document starts here, and the router takes only one"
             raise YamlSyntaxError(position.line, position.column, message, "one document per file, without more `---`")
-        if event.version is not None and tuple(event.version) not in {(1, 1), (1, 2)}:
-            raise YamlSyntaxError(position.line, position.column, "the %YAML version is unknown", "1.1 or 1.2")
-        for index, line in enumerate(self.text.splitlines()[position.line - 1 : position.end_line - 1]):
-            if line.startswith("%") and line.split()[0] not in {"%YAML", "%TAG"}:
-                raise YamlSyntaxError(position.line + index, 1, "this directive is unknown", "%YAML or %TAG")
 
     def add(self, node: Node, event: Any) -> None:
         """Put a finished node into the innermost open collection."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             at = _span(event)
-            raise YamlSyntaxError(at.line, at.column, f"there are more than {MAX_NODES:,} values in this file")
+            message = f"there are more than {MAX_NODES:,} values in this file"
+            raise YamlSyntaxError(at.line, at.column, message, f"at most {MAX_NODES:,} values")
         if not self.open:
             self.root = node
             return
@@ -148,21 +143,21 @@ class _Composer:
     def named(self, event: Any) -> Node:
         """The node an alias stands for."""
         at = _span(event)
+        name = event.anchor if len(event.anchor) <= 60 else event.anchor[:59] + "…"
         node = self.anchors.get(event.anchor)
         if node is None:
-            close = get_close_matches(event.anchor[:100], islice(self.anchors, 100), 1)
-            hint = f"; did you mean `*{close[0]}`?" if close else ""
-            raise YamlSyntaxError(
-                at.line, at.column, f"no anchor `&{event.anchor[:60]}` stands before this alias{hint}"
-            )
+            close = get_close_matches(name, islice(self.anchors, 100), 1)
+            message, hint = f"no anchor `&{name}` stands before this alias", f"*{close[0]}" if close else None
+            raise YamlSyntaxError(at.line, at.column, message, "an alias after its anchor", hint)
         if any(node is parent for parent in self.open):
-            raise YamlSyntaxError(at.line, at.column, f"the alias `*{event.anchor[:60]}` stands inside what it names")
+            message = f"the alias `*{name}` stands inside what it names"
+            raise YamlSyntaxError(at.line, at.column, message, "an alias after the whole value it names")
         if len(self.open) + node.height > MAX_DEPTH:
             raise _too_deep(at)
         self.aliased_nodes += node.size
         if self.aliased_nodes > MAX_ALIASED_NODES:
             message = f"the aliases of this file stand for more than {MAX_ALIASED_NODES:,} values"
-            raise YamlSyntaxError(at.line, at.column, message)
+            raise YamlSyntaxError(at.line, at.column, message, "fewer aliases, or aliases of smaller values")
         return node
 
 
@@ -172,4 +167,5 @@ def _span(event: Any) -> Position:
 
 
 def _too_deep(at: Position) -> YamlSyntaxError:
-    return YamlSyntaxError(at.line, at.column, f"values are nested more than {MAX_DEPTH} levels deep")
+    message = f"values are nested more than {MAX_DEPTH} levels deep"
+    return YamlSyntaxError(at.line, at.column, message, f"at most {MAX_DEPTH} levels")

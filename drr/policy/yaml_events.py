@@ -19,9 +19,10 @@ from yaml.scanner import Scanner
 class YamlSyntaxError(Exception):
     """The text is no YAML, or not within bounds: 1-based ``line`` and ``column``, what is wrong, what is allowed."""
 
-    def __init__(self, line: int, column: int, message: str, allowed: str = "") -> None:
+    def __init__(self, line: int, column: int, message: str, allowed: str, suggestion: str | None = None) -> None:
         super().__init__(message)
         self.line, self.column, self.message, self.allowed = line, column, message, allowed
+        self.suggestion = suggestion
 
 
 class PureParser(Reader, Scanner, Parser):
@@ -82,6 +83,9 @@ _PLAIN_WORDS = {
         "this backslash sequence is unknown",
         "single quotes, which keep a backslash as it is",
     ),
+    "did not find expected node content": ("a value is missing here", "a value, or `~` for none"),
+    "found incompatible YAML document": ("the %YAML version is unknown", "`%YAML 1.2`, or no such line"),
+    "found unknown directive name": ("this directive is unknown", "`%YAML 1.2`, or no such line"),
     "did not find expected <document start>": ("this stands after the end of the document", "one document per file"),
 }
 _PURE_WORDS = {
@@ -90,6 +94,10 @@ _PURE_WORDS = {
     "sequence entries are not allowed here": "block sequence entries are not allowed in this context",
     "expected ',' or ']', but got": "did not find expected ',' or ']'",
     "expected ',' or '}', but got": "did not find expected ',' or '}'",
+    "found unknown escape character": "found unknown escape character",
+    "expected the node content": "did not find expected node content",
+    "expected '<document start>'": "did not find expected <document start>",
+    "mapping keys are not allowed here": "mapping keys are not allowed in this context",
     "found character '": "found character that cannot start any token",
 }
 _GLUED_DASH = re.compile(r"[ ]*-(?=[A-Za-z_][A-Za-z0-9_]*:(?: |$))")
@@ -107,7 +115,7 @@ def parser_events(text: str, *, pure: bool = False) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
     except yaml.YAMLError as error:
-        raise YamlSyntaxError(1, 1, f"the text is no YAML: {error}") from None
+        raise YamlSyntaxError(1, 1, f"the text is no YAML: {error}", "YAML 1.2") from None
     finally:
         parser.dispose()
 
@@ -117,7 +125,7 @@ def _in_plain_words(error: yaml.MarkedYAMLError, text: str) -> YamlSyntaxError:
     problem = next((known for pure, known in _PURE_WORDS.items() if problem.startswith(pure)), problem)
     marks = [mark for mark in (error.problem_mark, error.context_mark) if mark is not None]
     if not marks:
-        return YamlSyntaxError(1, 1, f"the text is no YAML: {problem}")
+        return YamlSyntaxError(1, 1, f"the text is no YAML: {problem}", "YAML 1.2")
     if problem not in _UNCLOSED and (tab := _tab_in_indentation(text, [mark.line for mark in marks])) is not None:
         return YamlSyntaxError(*tab, "the line is indented with a tab; YAML takes only spaces there", "spaces")
     if problem not in _UNCLOSED and (dash := _glued_dash(text, marks[0].line)) is not None:
