@@ -20,18 +20,18 @@ def _class(
     name: str,
     quantum: int,
     *,
-    threshold: int = 1536,
+    busy_above: int = 1536,
     order: QueuePolicy = "fcfs",
     limit: int | None = None,
 ) -> PolicyClass:
-    """A class that is a family of its own."""
+    """A class that is a family of its own; a worker is busy for it above so many active prefill tokens."""
     return PolicyClass(
         name,
         quantum,
         policy_family=name,
         cache_bucket="all",
         queue_policy=order,
-        prefill_busy_threshold=threshold,
+        prefill_busy_threshold=busy_above,
         request_queue_limit_per_worker=limit,
     )
 
@@ -40,7 +40,7 @@ PREMIUM = _policy(_class("premium", 512, limit=1024), _class("regular", 128, lim
 EQUAL = _policy(_class("premium", 512, limit=1024), _class("regular", 512, limit=1024))
 CHAT = _policy(_class("chat", 512))
 CHAT_WSPT = _policy(_class("chat", 512, order="wspt"))
-LARGE_QUANTA = _policy(_class("premium", 2048, threshold=0), _class("regular", 512, threshold=0))
+LARGE_QUANTA = _policy(_class("premium", 2048, busy_above=0), _class("regular", 512, busy_above=0))
 LIMITED = _policy(_class("premium", 512, limit=16), _class("regular", 128))
 CACHED = _policy(
     PolicyClass("cached", 2048, "standard", "cached", "wspt", prefill_busy_threshold_frac=1.0),
