@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from math import ceil, cos, floor, pi, sin
 
+from drr.charts.palette import LIGHT
+from drr.charts.stage_keys import Sheet, draw_headers
 from drr.charts.stage_plan import (
     FLOATING,
     GUTTER,
@@ -18,6 +20,7 @@ from drr.charts.stage_plan import (
     MANY_WORKERS,
     MARGIN,
     MARKS_PX,
+    MOST_BOXES,
     NAME_SIZE,
     NARROW,
     ROW_GAP,
@@ -38,6 +41,13 @@ from drr.charts.words import Anchor, shorten_all, spread, text_width, tokens_tex
 
 def stage_layout(facts: Survey, *, width: int = 900) -> StageLayout:
     """Lay out the stage for a run at ``width`` pixels (at least 340)."""
+    layout = _stage_layout(facts, width, header_lines=2)
+    if draw_headers(Sheet(layout, LIGHT)):
+        layout = _stage_layout(facts, width, header_lines=3)
+    return layout
+
+
+def _stage_layout(facts: Survey, width: int, *, header_lines: int) -> StageLayout:
     width = max(340, width)
     inner = width - 2 * MARGIN
     n_classes, n_workers = len(facts.class_names), len(facts.endpoint_names)
@@ -70,7 +80,7 @@ def stage_layout(facts: Survey, *, width: int = 900) -> StageLayout:
     }
     if ["ring", "deficits"] in [[name for name, _ in pair] for pair in pairs]:
         tall["deficits"] = n_classes * min(40.0, max(23.0, (tall["ring"] - 24) / n_classes)) + 24
-    header_px = 10 + LINE_PX * (2 if width >= NARROW else 3)
+    header_px = 10 + LINE_PX * header_lines
     panels, top = {}, 6.0
     for pair in pairs:
         left, height = float(MARGIN), max(tall[name] for name, _ in pair)
@@ -124,7 +134,11 @@ def _ring(facts: Survey, panel: Panel) -> RingPlan:
             label_y.append(y + (reach + caption / 2 - 4) * (1 if down > 0 else -1))
         else:
             anchors.append("left" if across > 0 else "right")
-            label_x.append(centre_x + (radius + reach) * (1 if across > 0 else -1) if many else x + reach * across)
+            label_x.append(
+                centre_x + (radius + reach) * (1 if across > 0 else -1)
+                if many
+                else x + reach * (1 if across > 0 else -1)
+            )
             label_y.append(y if many else y + reach * down * 0.5)
     if many:
         label_y = _spread_sides(anchors, label_y, panel.height, 16.0 * lines + 4)
@@ -229,6 +243,7 @@ def _lane_plan(facts: Survey, panel: Panel, rows: tuple[LaneRow, ...], width: in
     more_px = text_width(f"+{facts.most_waiting:,}", WORD_SIZE) + 12
     boxes_px = plot.width - more_px - (0.0 if is_roomy else words_px + 6)
     scale = _cost_scale(facts, boxes_px * 0.5)
+    boxes_px = min(boxes_px, MOST_BOXES * scale.high_px)
     return LanePlan(
         panel=plot,
         rows=rows,
@@ -237,7 +252,7 @@ def _lane_plan(facts: Survey, panel: Panel, rows: tuple[LaneRow, ...], width: in
         scale=scale,
         name_left=panel.left,
         label_px=room + 10,
-        slots=max(1, min(14, floor(boxes_px / scale.low_px))),
+        slots=max(1, min(MOST_BOXES, floor(boxes_px / scale.low_px))),
         boxes_px=boxes_px,
         words_x=0.0 if is_roomy else plot.width - words_px,
         box_px=22.0 if is_roomy else 14.0,

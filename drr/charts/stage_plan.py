@@ -32,6 +32,7 @@ MANY_CLASSES = 6
 MANY_LANES = 8
 MANY_WORKERS = 12
 LEAST_LANE_ROWS = 20
+MOST_BOXES = 20
 STRIP_WORDS_PX = 36.0
 """Room for the two lines of words above a strip of many workers."""
 MARKS_PX = 15.0

@@ -116,7 +116,8 @@ def ring_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme) -> lis
     where = {"x": list(ring.node_x), "y": list(ring.node_y)}
     halo = {"color": theme.ground, "line": {"color": theme.ink, "width": 3.5}}
     carry = {"symbol": "circle-open", "color": theme.ink, "line": {"width": 1.5}}
-    blocked = {"symbol": "circle-x", "color": theme.ground, "line": {"color": colours, "width": 2.5}}
+    # Sizes that are arrays make plotly.js draw markers half transparent unless told otherwise.
+    blocked = {"symbol": "circle-x", "color": theme.ground, "opacity": 1, "line": {"color": colours, "width": 2.5}}
     before = {"fillcolor": theme.ground, "line": {"color": theme.muted, "width": 1}}
     return [
         _marks("ring.halo", "", marker={"size": ring.largest_node + 15, **halo}),
@@ -235,6 +236,8 @@ def still_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme, words
         "symbol": [looks[c].symbol for c, _, _, _ in marks],
         "color": [looks[c].colour for c, _, _, _ in marks],
         "size": [size for _, _, _, size in marks],
+        "opacity": 1,
+        "line": {"width": 0},
     }
     x, y = [x for _, x, _, _ in marks], [y for _, _, y, _ in marks]
     return [

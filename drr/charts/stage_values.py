@@ -70,7 +70,8 @@ def _ring_values(layout: StageLayout, state: RunState) -> Values:
     ring, most = layout.ring, max(1, layout.survey.most_waiting)
     room = ring.largest_node - ring.least_node
     sizes = [ring.least_node + room * (c.waiting_requests / most) ** 0.5 for c in state.classes]
-    stopped = [c.is_blocked for c in state.classes]
+    # The winner went, even where its dispatch filled the last free worker.
+    stopped = [c.is_blocked and index != state.winner for index, c in enumerate(state.classes)]
     moved = state.cursor_before != state.cursor
     return {
         "ring.halo": _point(ring.node_x, ring.node_y, state.winner),

@@ -61,8 +61,9 @@ def shorten(text: str, room: float, size: float, *, bold: bool = False) -> str:
 def shorten_all(names: Sequence[str], room: float, size: float, *, bold: bool = False) -> tuple[str, ...]:
     """Every name shortened to ``room`` pixels; names that would come out alike end in their place in the list."""
     short = [shorten(name, room, size, bold=bold) for name in names]
-    for place, name in enumerate(short):
-        if short.count(name) > 1:
+    alike = [short.count(name) > 1 for name in short]
+    for place, is_alike in enumerate(alike):
+        if is_alike:
             number = f"\u2026{place + 1}"
             left = room - text_width(number, size, bold=bold)
             kept = len(names[place])
