@@ -36,11 +36,15 @@ class TooManyProblemsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """How one key of a mapping is read. ``nullable``: null counts as absent; otherwise null goes to ``read``."""
+    """How one key of a mapping is read. ``nullable``: null counts as absent; otherwise null goes to ``read``.
+
+    ``newer``: release 1.6.1 of the router does not know the key yet, and refuses a file that has it even with null.
+    """
 
     read: Callable[[FieldReader, Node, str], Any]
     required: bool = True
     nullable: bool = False
+    newer: bool = False
 
 
 @dataclass(slots=True)
@@ -108,7 +112,7 @@ class FieldReader:
                 self.error(key.position, joined(path, key.text), message, "each key once")
             else:
                 nodes[key.text], lines[key.text] = value, key.position.line
-                self.positions[joined(path, key.text)] = value.position
+                self._place(path, key.text, value, fields[key.text])
         if self._is_no_mapping(node):
             return None
         for name, spec in fields.items():
@@ -119,6 +123,14 @@ class FieldReader:
             message = f"{what} lacks {code_list(absent)}"
             self.error(node.position, path, message, f"{what} with {code_list(required)}")
         return given
+
+    def _place(self, path: str, key: str, value: Node, spec: Field) -> None:
+        inner = joined(path, key)
+        if not self.replaced:
+            self.positions[inner] = value.position
+        if spec.newer:
+            message = "the key is simulated, but the router of release 1.6.1 does not know it and refuses the file"
+            self.note("warning", value.position, inner, message, router_refuses=True)
 
     def _read_field(self, given: Given, name: str, spec: Field, node: Node | None) -> None:
         if node is None:

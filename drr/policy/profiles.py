@@ -55,7 +55,7 @@ CLASS_FIELDS = {
     "quantum": Field(FieldReader.positive),
     "prefill_busy_threshold": _WHOLE,
     "prefill_busy_threshold_frac": Field(FieldReader.fraction, required=False, nullable=True),
-    "busy_worker_ratio": Field(FieldReader.share, required=False, nullable=True),
+    "busy_worker_ratio": Field(FieldReader.share, required=False, nullable=True, newer=True),
     "request_queue_limit_per_worker": _WHOLE,
     "raw_isl_token_queue_limit_per_worker": _WHOLE,
     "cached_token_queue_limit_per_worker": _WHOLE,
@@ -198,17 +198,12 @@ def _check_binding(reader: FieldReader, each: Given, bucket_names: Mapping[str, 
 
 
 def _check_ratio(reader: FieldReader, each: Given) -> None:
-    """``busy_worker_ratio`` is newer than the router of release 1.6.1, and a share of nothing without a threshold."""
-    if "busy_worker_ratio" not in each.values:
-        return
-    at, path = _at(reader, each, "busy_worker_ratio"), f"{each.path}.busy_worker_ratio"
+    """A share of busy workers means something only where workers can be busy."""
     thresholds = {"prefill_busy_threshold", "prefill_busy_threshold_frac"}
-    if not thresholds & (each.values.keys() | each.broken):
+    if "busy_worker_ratio" in each.values and not thresholds & (each.values.keys() | each.broken):
+        at, path = _at(reader, each, "busy_worker_ratio"), f"{each.path}.busy_worker_ratio"
         message = "no worker is ever busy for a class without a busy threshold"
         reader.refuse(at, path, message, f"{code_list(sorted(thresholds))} beside it")
-    message = "the key is simulated, but the router of release 1.6.1 does not know it and refuses the file"
-    if not reader.replaced:
-        reader.note("warning", at, path, message, router_refuses=True)
 
 
 def _check_families(reader: FieldReader, given: Given, classes: list[Given], buckets: list[Given] | None) -> None:

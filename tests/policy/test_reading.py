@@ -240,6 +240,17 @@ def test_busy_worker_ratio_is_simulated_with_a_warning() -> None:
     assert "1.6.1" in warning.message
 
 
+def test_the_router_stumbles_over_busy_worker_ratio_even_where_it_is_null() -> None:
+    reading = read_policy(with_line("busy_worker_ratio: ~"))
+    assert reading.document == load_policy(PREMIUM)
+    assert not reading.router_accepts
+    replaced_profile = PROFILE.replace("quantum: 5", "quantum: 5, busy_worker_ratio: 0.5")
+    twice = read_policy(f"models:\n  m: {replaced_profile}\n  m: {PROFILE}\n")
+    assert twice.document is not None
+    assert twice.document.models["m"].classes[0].busy_worker_ratio is None
+    assert not twice.router_accepts
+
+
 @pytest.mark.parametrize("written", ["0", "1.5", "-0.1", ".inf", ".nan", "'0.5'", "x"])
 def test_busy_worker_ratio_is_above_zero_and_at_most_one(written: str) -> None:
     assert only_error(with_line(f"busy_worker_ratio: {written}")).path == "policy_classes[1].busy_worker_ratio"
