@@ -53,7 +53,7 @@ class RequestOutcomes:
     """What became of every request, by row: class, cost and cache hit in tokens, endpoint, outcome, release time."""
 
     def __init__(self, rows: int) -> None:
-        self.class_index = array("h", [-1]) * rows
+        self.class_index = array("i", [-1]) * rows
         self.cost_tokens: list[int] = [0] * rows
         self.cached_tokens: list[int] = [0] * rows
         self.prefill_tokens: list[int] = [0] * rows

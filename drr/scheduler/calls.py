@@ -75,8 +75,8 @@ class CallLog:
         self.heads = array("i")
         self.classes: array[int] | None = None
         self.visit_ends = array("q")
-        self.cursors = array("h")
-        self.carried = array("h")
+        self.cursors = array("i")
+        self.carried = array("i")
         self.rounds: MutableSequence[int] = [] if wide else array("q")
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class CallLog:
 
     def name_classes(self) -> None:
         """From now on every visit names its class."""
-        self.classes = array("h")
+        self.classes = array("i")
 
     def note(self, rule: int, head: int, class_index: int) -> None:
         """Write one visit that names its class."""
