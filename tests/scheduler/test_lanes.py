@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -114,3 +115,20 @@ class LanesMachine(RuleBasedStateMachine):
 
 
 TestLanes = LanesMachine.TestCase
+
+
+@pytest.mark.xfail(reason="pairs of heads that were parked before are dropped only when they come to the top of a heap")
+def test_the_index_of_heads_does_not_grow_with_the_number_of_changes() -> None:
+    class Shut:
+        def shared_is_blocked(self, class_index: int, request: int) -> bool:
+            return True
+
+        def exact_is_blocked(self, class_index: int, request: int, endpoint: int) -> bool:
+            return True
+
+    lanes = ClassLanes(0, Shut())
+    lanes.push((0, 0.0, 1, 1, 7), 0)
+    for _ in range(1_000):
+        assert lanes.candidate() is None
+        lanes.endpoint_changed(0)
+    assert len(lanes._heads) + len(lanes._parked_heads) < 100
