@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from drr.errors import DrrError
 from drr.policy import PolicyReading, read_policy
-from drr.policy.samples import sample
+from drr.policy.samples import SAMPLES, sample
 from drr.simulation.engine_options import EngineOptions
+from drr.ui.editor import put_text
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload, TypedWorkload, Workload
 from drr.workload.mapping import ClassMapping
 from drr.workload.spec_reading import read_spec
@@ -48,7 +49,11 @@ DEFAULTS: dict[str, object] = {
     "lab:typed": TYPED_QUEUES,
     "lab:capacity": "open",
     "lab:typed_alone": True,
-    "lab:mapping": "first block id",
+    "lab:trace": None,
+    "lab:trace_spec": None,
+    "lab:trace_lenient": True,
+    "lab:first_rows": None,
+    "lab:class_mapping": ClassMapping("first_block"),
     "lab:workers": 1,
     "lab:max_num_seqs": SEED_ENGINE.max_num_seqs,
     "lab:max_num_batched_tokens": SEED_ENGINE.max_num_batched_tokens,
@@ -56,28 +61,37 @@ DEFAULTS: dict[str, object] = {
     "lab:num_gpu_blocks": SEED_ENGINE.num_gpu_blocks,
     "lab:prefix_caching": SEED_ENGINE.enable_prefix_caching,
     "lab:chunked_prefill": SEED_ENGINE.enable_chunked_prefill,
+    "lab:timing_model": SEED_ENGINE.timing_model,
+    "lab:engine_rest": {},
     "lab:speedup": 1.0,
     "lab:cursor_rule": "documented",
     "lab:seed": 0,
 }
 
 KINDS = ("Generated", "Typed queues", "Trace")
-MAPPINGS = {
-    "first block id": ClassMapping("first_block"),
-    "as the trace says": ClassMapping(),
-    "in turn": ClassMapping("round_robin"),
+
+POLICY_EDITOR = "lab:policy_editor"
+"""Key of the editor that holds the policy text."""
+
+_ENGINE_WIDGETS = {
+    "max_num_seqs": "lab:max_num_seqs",
+    "max_num_batched_tokens": "lab:max_num_batched_tokens",
+    "block_size": "lab:block_size",
+    "num_gpu_blocks": "lab:num_gpu_blocks",
+    "enable_prefix_caching": "lab:prefix_caching",
+    "enable_chunked_prefill": "lab:chunked_prefill",
+    "timing_model": "lab:timing_model",
 }
+"""Engine options with a widget; what else an experiment sets is kept in ``lab:engine_rest``."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTrace:
-    """A trace file of this session."""
+    """A trace file of this session; ``path`` is None where it is known by name only (a shared experiment)."""
 
     name: str
     sha256: str
-    path: Path
-    rows: int
-    problems: int
+    path: Path | None
 
 
 def prepare() -> None:
@@ -86,6 +100,58 @@ def prepare() -> None:
         st.session_state[name] = st.session_state.get(name, value)
     if "lab:policy" not in st.session_state:
         st.session_state["lab:policy"] = sample("premium_4_to_1").text()
+
+
+def load(experiment: Experiment) -> None:
+    """Put an experiment into the Lab: :func:`inputs` gives it back.
+
+    To be called in a callback, or before anything of the Lab is drawn.
+    """
+    state = st.session_state
+    _load_workload(experiment.workload)
+    if experiment.policy_text.strip() or not isinstance(experiment.workload, TypedWorkload):
+        load_policy_text(experiment.policy_text)
+    state["lab:typed_alone"] = not experiment.policy_text.strip()
+    state["lab:model"] = experiment.model
+    state["lab:workers"] = experiment.workers
+    engine = asdict(experiment.engine) | {"timing_model": experiment.engine.timing_model}
+    for option, key in _ENGINE_WIDGETS.items():
+        state[key] = engine.pop(option)
+    state["lab:engine_rest"] = engine
+    state["lab:cursor_rule"] = experiment.cursor_rule
+    state["lab:speedup"] = experiment.arrival_speedup_ratio
+    state["lab:seed"] = experiment.seed
+    state["lab:revision"] = state.get("lab:revision", 0) + 1
+
+
+def load_policy_text(text: str) -> None:
+    """Put another policy text into the editor (one undo step there)."""
+    st.session_state["lab:policy"] = text
+    same = next((each.name for each in SAMPLES if each.text() == text), None)
+    if same is not None:
+        st.session_state["lab:sample"] = same
+    put_text(POLICY_EDITOR, text)
+
+
+def _load_workload(workload: Workload) -> None:
+    state = st.session_state
+    if isinstance(workload, SpecWorkload):
+        state["lab:workload_kind"] = "Generated"
+        state["lab:spec"] = workload.text
+    elif isinstance(workload, TypedWorkload):
+        state["lab:workload_kind"] = "Typed queues"
+        state["lab:typed"] = workload.text
+        state["lab:capacity"] = workload.capacity
+    else:
+        held: StoredTrace | None = state.get("lab:trace")
+        if held is None or held.path is None or held.sha256 != workload.sha256:
+            path = Path(workload.path) if workload.path else None
+            state["lab:trace"] = StoredTrace(workload.name, workload.sha256, path)
+        state["lab:workload_kind"] = "Trace"
+        state["lab:trace_spec"] = workload.spec
+        state["lab:trace_lenient"] = workload.lenient
+        state["lab:first_rows"] = workload.first_rows
+        state["lab:class_mapping"] = workload.mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +191,8 @@ def inputs() -> LabInputs:
 
 def _engine() -> EngineOptions:
     state = st.session_state
-    return EngineOptions(
-        max_num_seqs=state["lab:max_num_seqs"],
-        max_num_batched_tokens=state["lab:max_num_batched_tokens"],
-        block_size=state["lab:block_size"],
-        num_gpu_blocks=state["lab:num_gpu_blocks"],
-        enable_prefix_caching=state["lab:prefix_caching"],
-        enable_chunked_prefill=state["lab:chunked_prefill"],
-    )
+    values = {option: state[key] for option, key in _ENGINE_WIDGETS.items()}
+    return EngineOptions(**{**values, **state["lab:engine_rest"]})
 
 
 def _workload(reading: PolicyReading, typed_alone: bool) -> tuple[Workload | None, tuple[str, ...]]:
@@ -149,8 +209,18 @@ def _workload(reading: PolicyReading, typed_alone: bool) -> tuple[Workload | Non
         typed = read_typed(state["lab:typed"], profile)
         problems = tuple(d.text() for d in typed.diagnostics if d.severity == "error")
         return (None, problems) if problems else (TypedWorkload(state["lab:typed"], state["lab:capacity"]), ())
-    trace: StoredTrace | None = state.get("lab:trace")
+    trace: StoredTrace | None = state["lab:trace"]
     if trace is None:
         return None, ("choose a trace file first",)
-    mapping = MAPPINGS[state["lab:mapping"]]
-    return TraceWorkload(trace.name, trace.sha256, mapping, lenient=True, path=str(trace.path)), ()
+    if trace.path is None:
+        return None, (f"upload the trace {trace.name}: a shared experiment names its trace, it does not hold it",)
+    workload = TraceWorkload(
+        trace.name,
+        trace.sha256,
+        state["lab:class_mapping"],
+        spec=state["lab:trace_spec"],
+        lenient=state["lab:trace_lenient"],
+        first_rows=state["lab:first_rows"],
+        path=str(trace.path),
+    )
+    return workload, ()

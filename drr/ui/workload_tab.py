@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from drr.errors import DrrError
-from drr.ui.lab_state import KINDS, MAPPINGS, StoredTrace
+from drr.ui.lab_state import KINDS, StoredTrace
 from drr.ui.limits import UPLOAD_BYTES
 from drr.workload.traces import read_trace
 
@@ -56,9 +56,7 @@ def _trace() -> None:
     if error:
         st.error(error)
     if trace is not None:
-        skipped = f", {trace.problems:,} lines left out" if trace.problems else ""
-        st.caption(f"{trace.name}: {trace.rows:,} requests{skipped}")
-        st.selectbox("Class of each request", list(MAPPINGS), key="lab:mapping")
+        st.caption(trace.name)
 
 
 def _take_upload() -> None:
@@ -72,14 +70,12 @@ def _take_upload() -> None:
     path = session_folder() / digest
     path.write_bytes(data)
     try:
-        reading = read_trace(path, lenient=True)
+        read_trace(path, lenient=True)
     except DrrError as error:
         st.session_state["lab:trace_error"] = f"{uploaded.name}: {error}"
         path.unlink()
         return
-    st.session_state["lab:trace"] = StoredTrace(
-        uploaded.name, digest, path, len(reading.requests), len(reading.problems)
-    )
+    st.session_state["lab:trace"] = StoredTrace(uploaded.name, digest, path)
 
 
 def session_folder() -> Path:
