@@ -6,7 +6,7 @@ from collections import Counter
 
 from drr.analysis.explain_waiting import Scene, blocked_classes, blocked_clauses
 from drr.analysis.explain_words import AT_MOST, counted, first_up, folded, label, listing, number, verb
-from drr.simulation.snapshots import EndpointChange
+from drr.simulation.cluster import EndpointChange
 from drr.simulation.state import CALL_KINDS, StepKind
 
 

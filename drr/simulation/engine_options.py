@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 
 from drr.errors import EngineOptionError
@@ -16,6 +16,18 @@ class FixedTiming:
 
     prefill_ms: float
     decode_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PolynomialTiming:
+    """Timing model of quadratics (c2, c1, c0), in ms: prefill over the tokens of a pass, decode over the pool's fill.
+
+    The fill is from 0 to 1. The defaults are the mock engine's own; other numbers are a deployment of one's own, which
+    the real offline replay does not know.
+    """
+
+    prefill: tuple[float, float, float] = (4.209989e-07, 1.518344e-02, 16.50142)
+    decode: tuple[float, float, float] = (-25.74, 54.01, 5.74)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,7 @@ class EngineOptions:
     speedup_ratio: float = 1.0
     decode_speedup_ratio: float = 1.0
     max_model_len: int | None = None
-    timing_model: FixedTiming | None = None
+    timing_model: FixedTiming | PolynomialTiming | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_num_seqs", "max_num_batched_tokens", "num_gpu_blocks"):
@@ -54,7 +66,8 @@ class EngineOptions:
         """Options as the mock engine takes them (a mapping of its names); unknown names and wrong types are errors.
 
         ``backend: vllm`` is accepted, it is the engine that is modelled. ``timing_model`` is
-        ``{type: fixed, prefill_ms, decode_ms}`` or ``{type: polynomial}``.
+        ``{type: fixed, prefill_ms, decode_ms}`` or ``{type: polynomial}``, the latter with optional ``prefill`` and
+        ``decode``: lists of three numbers.
         """
         known = {f.name: f for f in fields(cls)}
         values: dict[str, object] = {}
@@ -95,18 +108,34 @@ def _number(name: str, value: object) -> float:
     return float(value)
 
 
-def _timing(value: object) -> FixedTiming | None:
-    if isinstance(value, FixedTiming):
+def _timing(value: object) -> FixedTiming | PolynomialTiming | None:
+    if isinstance(value, FixedTiming | PolynomialTiming):
         return value
     if isinstance(value, Mapping):
-        kind = value.get("type")
-        if kind == "polynomial" and set(value) == {"type"}:
-            return None
-        if kind == "fixed" and set(value) == {"type", "prefill_ms", "decode_ms"}:
-            times = [_number(f"timing_model.{key}", value[key]) for key in ("prefill_ms", "decode_ms")]
+        rest = {key: item for key, item in value.items() if key != "type"}
+        if value.get("type") == "polynomial" and set(rest) <= {"prefill", "decode"}:
+            return PolynomialTiming(**{key: _quadratic(key, item) for key, item in rest.items()}) if rest else None
+        if value.get("type") == "fixed" and set(rest) == {"prefill_ms", "decode_ms"}:
+            times = [_number(f"timing_model.{key}", rest[key]) for key in ("prefill_ms", "decode_ms")]
             if all(math.isfinite(t) and t >= 0 for t in times):
                 return FixedTiming(*times)
     raise EngineOptionError(
-        f"engine option timing_model: {value!r} given, allowed are {{type: polynomial}} and "
-        "{type: fixed, prefill_ms: number, decode_ms: number} with finite times of at least 0"
+        f"engine option timing_model: {value!r} given, allowed are {{type: polynomial}}, with lists of three numbers "
+        "prefill and decode or without, and {type: fixed, prefill_ms: number, decode_ms: number}; times are at least 0"
     )
+
+
+def _quadratic(name: str, value: object) -> tuple[float, float, float]:
+    if isinstance(value, list | tuple) and len(value) == 3:
+        numbers = [_number(f"timing_model.{name}", item) for item in value]
+        if all(map(math.isfinite, numbers)):
+            return numbers[0], numbers[1], numbers[2]
+    raise EngineOptionError(f"engine option timing_model.{name}: {value!r} given, a list of three numbers is allowed")
+
+
+def timing_mapping(timing: FixedTiming | PolynomialTiming | None) -> dict[str, object]:
+    """A timing model as :meth:`EngineOptions.from_mapping` reads it."""
+    if timing is None:
+        return {"type": "polynomial"}
+    kind = "fixed" if isinstance(timing, FixedTiming) else "polynomial"
+    return {"type": kind, **{key: list(v) if isinstance(v, tuple) else v for key, v in asdict(timing).items()}}

@@ -18,8 +18,21 @@ from drr.router.router import ArrivalMode, Router
 from drr.router.selection import WorkerChoice
 from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.ring import CursorRule
+from drr.simulation.cluster import Change, endpoint_changes
 from drr.simulation.recording import Recorder, Run, RunInputs
-from drr.simulation.snapshots import EndpointChange
+
+__all__ = [
+    "Action",
+    "Arrive",
+    "At",
+    "Call",
+    "Capacity",
+    "Change",
+    "Drain",
+    "Finish",
+    "FirstToken",
+    "run_manual",
+]
 
 Capacity = Literal["open", "one", "policy"]
 
@@ -59,14 +72,6 @@ class FirstToken:
     """A request's prefill ends (its prefill load comes back), then the ring is drained."""
 
     request: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A worker (all its dp ranks) is held busy or let go, overloaded or not, joins or leaves; then a drain."""
-
-    what: Literal["hold", "free", "overload", "recover", "join", "leave"]
-    worker: int | Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,36 +207,15 @@ class _Player:
                 break
         self._router.drain(self._now_ms)
 
-    def _change(self, action: Change) -> None:
-        endpoints = self._endpoints
-        if isinstance(action.worker, Worker):
-            worker_id = action.worker.worker_id
-            if action.what == "join":
-                endpoints.add_worker(action.worker)
-                change = EndpointChange("join", endpoints.index(worker_id, action.worker.dp_start), action.worker)
-                self._note([change], apply=False)
-                return
-        else:
-            worker_id = action.worker
-            if action.what == "join":
-                self._change(Change("join", Worker(worker_id)))
-                return
-        mine = [e for e, key in enumerate(endpoints.keys) if key[0] == worker_id and endpoints.present[e]]
-        if action.what == "leave":
-            self._note([EndpointChange("leave", mine[0])] if mine else [], apply=True)
-        elif action.what in ("hold", "free"):
-            self._note([EndpointChange("held", e, value=action.what == "hold") for e in mine], apply=True)
-        else:
-            self._note([EndpointChange("overloaded", e, value=action.what == "overload") for e in mine], apply=True)
-
-    def _note(self, changes: list[EndpointChange], *, apply: bool) -> None:
-        for change in changes:
-            if apply:
-                change.apply(self._endpoints)
-            self._recorder.worker_changed(self._now_ms, change)
+    def _change(self, change: Change) -> None:
+        """Make a change and drain; with open capacity the next call is the script's, and nothing is drained."""
+        for each in endpoint_changes(self._endpoints, change):
+            each.apply(self._endpoints)
+            self._recorder.worker_changed(self._now_ms, each)
         for endpoint in range(len(self._endpoints.keys)):
             self._router.endpoint_changed(endpoint)
-        self._router.drain(self._now_ms)
+        if not self._gone_at_once:
+            self._router.drain(self._now_ms)
 
     def result(self) -> Run:
         """Wrap up what happened."""

@@ -18,7 +18,8 @@ from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.calls import CallLog
 from drr.scheduler.ring import CursorRule
 from drr.simulation.backlog import BacklogTally
-from drr.simulation.snapshots import EndpointChange, Snapshots
+from drr.simulation.cluster import EndpointChange
+from drr.simulation.snapshots import Snapshots
 from drr.simulation.state import RunState, StepKind
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.ring import CursorRule
 from drr.simulation.arrivals import Arrivals
 from drr.simulation.backlog import BacklogTally
+from drr.simulation.cluster import Change, TimedChange, endpoint_changes, foresee
 from drr.simulation.engine_options import EngineOptions
 from drr.simulation.mock_engine import EngineRequests, MockEngine
 from drr.simulation.recording import Recorder, Run, RunInputs
@@ -49,6 +50,7 @@ def replay(
     seed: int = 0,
     abort_on_refusal: bool = False,
     follow: Sequence[int | None] | None = None,
+    changes: Sequence[TimedChange] = (),
     record: bool = True,
     progress: Progress | None = None,
 ) -> Run:
@@ -56,6 +58,7 @@ def replay(
 
     ``workers`` is a number of equal workers or the workers themselves. ``follow`` names, per row, the endpoint to take
     where the router chooses (rows whose followed endpoint was not among the cheapest are in ``Run.not_cheapest``).
+    ``changes`` are workers that come, go or are overloaded meanwhile, which the real offline replay does not know.
     A full class ends the run as it ends the real replay if ``abort_on_refusal``; the reason is ``Run.aborted_because``.
     Raises :class:`WorkloadError` for a workload that the real replay does not take.
     """
@@ -86,10 +89,12 @@ def replay(
             identities=BlockIdentities(options.block_size, trace_block_size),
             arrivals=Arrivals(requests, arrival_speedup_ratio),
             choice=WorkerChoice(options.block_size, seed, follow),
+            changes=changes,
+            progress=progress,
         )
         aborted: str | None = None
         try:
-            loop.run(progress, abort_on_refusal)
+            loop.run(abort_on_refusal)
         except ReplayAbortedError as reason:
             aborted = str(reason)
         return loop.result(aborted)
@@ -101,6 +106,16 @@ def _is_wide(profile: Profile, requests: RequestTable) -> bool:
     """Whether a deficit, which stays below the largest cost plus the quantum, may not fit a 64-bit column."""
     largest = max(requests.isl_tokens, default=0) + max(c.quantum for c in profile.classes)
     return largest >= WIDE_TOKENS
+
+
+def _chains(requests: RequestTable, identities: BlockIdentities, progress: Progress | None) -> list[list[int]]:
+    """Block identities of every prompt; long work, so it reports (0 requests over) on the way."""
+    chains = []
+    for row, (isl, hash_ids) in enumerate(zip(requests.isl_tokens, requests.hash_ids, strict=True)):
+        if progress is not None and row % PROGRESS_EVERY == 0:
+            progress(0, len(requests))
+        chains.append(list(identities.chain(isl, hash_ids)))
+    return chains
 
 
 class _Loop:
@@ -115,18 +130,22 @@ class _Loop:
         identities: BlockIdentities,
         arrivals: Arrivals,
         choice: WorkerChoice,
+        changes: Sequence[TimedChange],
+        progress: Progress | None,
     ) -> None:
         requests = inputs.requests
         self._inputs = inputs
         self._recorder = recorder
         self._arrivals = arrivals
         self._choice = choice
+        self._progress = progress
         self._endpoints = Endpoints(inputs.workers, inputs.profile.classes)
+        self._changes = foresee(self._endpoints, changes, inputs.workers)
+        self._changes.reverse()
         count = len(self._endpoints.keys)
         chains: list[list[int]] | None = None
         if options.enable_prefix_caching or count > 1:
-            pairs = zip(requests.isl_tokens, requests.hash_ids, strict=True)
-            chains = [list(identities.chain(isl, hash_ids)) for isl, hash_ids in pairs]
+            chains = _chains(requests, identities, progress)
         self.router = Router(
             inputs.profile,
             self._endpoints,
@@ -169,38 +188,56 @@ class _Loop:
         if not self._in_pass[endpoint]:
             self._startable.add(endpoint)
 
-    def run(self, progress: Progress | None, abort_on_refusal: bool) -> None:
+    def run(self, abort_on_refusal: bool) -> None:
         """Run until no pass runs and no arrival is to come."""
         total = len(self._inputs.requests)
         reported = 0
         passes = self._passes
-        next_arrival = self._arrivals.next_ms()
+        arrivals = self._arrivals
         while True:
-            if passes and (next_arrival is None or passes[0][0] <= next_arrival):
-                now = passes[0][0]
-            elif next_arrival is not None:
-                now = next_arrival
-            else:
+            now = self._next_time(arrivals.next_ms())
+            if now is None:
                 break
             while passes and passes[0][0] <= now:
                 self._end_pass(heappop(passes)[1], now)
-            next_arrival = self._arrivals.next_ms()
+            while self._changes and self._changes[-1].at_ms <= now:
+                self._change(self._changes.pop().change, now)
+            next_arrival = arrivals.next_ms()
             while next_arrival is not None and next_arrival <= now:
-                self._arrive(self._arrivals.pop(), now, abort_on_refusal)
-                next_arrival = self._arrivals.next_ms()
+                self._arrive(arrivals.pop(), now, abort_on_refusal)
+                next_arrival = arrivals.next_ms()
             self._start_passes(now)
-            next_arrival = self._arrivals.next_ms()
-            if progress is not None and self._over - reported >= PROGRESS_EVERY:
+            if self._progress is not None and self._over - reported >= PROGRESS_EVERY:
                 reported = self._over
-                progress(self._over, total)
+                self._progress(self._over, total)
         left = self._arrived - self._over
         if left:
             raise ReplayAbortedError(
                 "replay invariant violated: offline replay detected an effect-free zero-duration pass "
                 f"with {left} in-flight requests remaining"
             )
-        if progress is not None:
-            progress(self._over, total)
+        if self._progress is not None:
+            self._progress(self._over, total)
+
+    def _next_time(self, arrival_ms: float | None) -> float | None:
+        """When the next thing happens; None when nothing is left. Cluster changes alone keep no run going."""
+        passes = self._passes
+        now = passes[0][0] if passes and (arrival_ms is None or passes[0][0] <= arrival_ms) else arrival_ms
+        if self._changes and (now is not None or self._arrived > self._over):
+            at = self._changes[-1].at_ms
+            return at if now is None or at < now else now
+        return now
+
+    def _change(self, change: Change, now_ms: float) -> None:
+        """Change the cluster and drain: what waited for it, or cannot be served any more, goes."""
+        for each in endpoint_changes(self._endpoints, change):
+            each.apply(self._endpoints)
+            if self._recorder is not None:
+                self._recorder.worker_changed(now_ms, each)
+        for endpoint in range(len(self._endpoints.keys)):
+            self.router.endpoint_changed(endpoint)
+        self.router.drain(now_ms)
+        self._end_failed(now_ms)
 
     def _arrive(self, request: int, now_ms: float, abort_on_refusal: bool) -> None:
         self._arrived += 1

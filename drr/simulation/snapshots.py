@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from drr.router.endpoints import NEVER_BUSY, Endpoints, SelectionError, Worker, pool_is_busy
+from drr.router.endpoints import NEVER_BUSY, Endpoints, SelectionError, pool_is_busy
 from drr.router.requests import Constraint
 from drr.router.router import RequestOutcomes
 from drr.scheduler.calls import Visit, replay_call
@@ -35,27 +35,6 @@ _CALLS = frozenset(int(kind) for kind in CALL_KINDS)
 _QUEUED, _FIRST_TOKEN, _COMPLETION = int(StepKind.QUEUED), int(StepKind.FIRST_TOKEN), int(StepKind.COMPLETION)
 _CHANGE, _BYPASSED, _DECISION = int(StepKind.WORKER_CHANGE), int(StepKind.BYPASSED), int(StepKind.DECISION)
 _ANYWHERE = Constraint()
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointChange:
-    """A change of the cluster: a worker joins or leaves, or an endpoint's flag is set or cleared."""
-
-    what: Literal["join", "leave", "overloaded", "held"]
-    endpoint: int
-    worker: Worker | None = None
-    value: bool = True
-
-    def apply(self, endpoints: Endpoints) -> None:
-        """Make the change."""
-        if self.what == "join" and self.worker is not None:
-            endpoints.add_worker(self.worker)
-        elif self.what == "leave":
-            endpoints.remove_worker(endpoints.keys[self.endpoint][0])
-        elif self.what == "overloaded":
-            endpoints.set_overloaded(self.endpoint, self.value)
-        else:
-            endpoints.set_held(self.endpoint, self.value)
 
 
 @dataclass(slots=True)

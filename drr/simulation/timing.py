@@ -6,7 +6,7 @@ milliseconds would differ in the last bit about half of the time.
 
 from __future__ import annotations
 
-from drr.simulation.engine_options import EngineOptions
+from drr.simulation.engine_options import EngineOptions, FixedTiming, PolynomialTiming
 
 NANOSECONDS = 10**9
 
@@ -36,7 +36,10 @@ class PassTiming:
     """
 
     def __init__(self, options: EngineOptions) -> None:
-        self._fixed = options.timing_model
+        self._fixed = options.timing_model if isinstance(options.timing_model, FixedTiming) else None
+        quadratics = options.timing_model if isinstance(options.timing_model, PolynomialTiming) else PolynomialTiming()
+        self._prefill_of = quadratics.prefill
+        self._decode_of = quadratics.decode
         self._prefill_speedup = options.speedup_ratio or 1.0
         self._decode_speedup = self._prefill_speedup * (options.decode_speedup_ratio or 1.0)
         self._pool_tokens = options.num_gpu_blocks * options.block_size
@@ -53,7 +56,8 @@ class PassTiming:
             if self._fixed is not None:
                 model = self._fixed.prefill_ms
             else:
-                model = 4.209989e-07 * (tokens * tokens) + 1.518344e-02 * tokens + 16.50142
+                c2, c1, c0 = self._prefill_of
+                model = max(0.0, c2 * (tokens * tokens) + c1 * tokens + c0)
             known = self._prefill[tokens] = duration_ms(model, self._prefill_speedup)
         return known
 
@@ -65,6 +69,7 @@ class PassTiming:
                 model = self._fixed.decode_ms
             else:
                 fill = min(1.0, context_tokens / self._pool_tokens)
-                model = max(1.0, -25.74 * (fill * fill) + 54.01 * fill + 5.74)
+                c2, c1, c0 = self._decode_of
+                model = max(1.0, c2 * (fill * fill) + c1 * fill + c0)
             known = self._decode[context_tokens] = duration_ms(model, self._decode_speedup)
         return known

@@ -16,9 +16,12 @@ from typing import ClassVar, get_args
 from drr.errors import WorkloadError
 from drr.policy import load_policy
 from drr.policy.schema import Profile, synthetic_profile
+from drr.router.endpoints import Worker
 from drr.router.requests import RequestTable
+from drr.scheduler.arbiters import ARBITERS, ArbiterName
 from drr.scheduler.ring import CURSOR_RULES, CursorRule
-from drr.simulation.engine_options import EngineOptions
+from drr.simulation.cluster import Change, TimedChange
+from drr.simulation.engine_options import EngineOptions, timing_mapping
 from drr.simulation.manual import Capacity, run_manual
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
@@ -36,6 +39,11 @@ FORMAT = 1
 """Version of :meth:`Experiment.to_mapping`; a reader refuses what it does not know."""
 
 
+def _silently(progress: Progress | None) -> Progress | None:
+    """Making requests can be cancelled like running them, but no request is over meanwhile."""
+    return None if progress is None else lambda made, expected: progress(0, expected)
+
+
 @dataclass(frozen=True, slots=True)
 class SpecWorkload:
     """Generated requests: the text of a workload spec (see :mod:`drr.workload.spec`)."""
@@ -43,10 +51,10 @@ class SpecWorkload:
     kind: ClassVar[str] = "spec"
     text: str
 
-    def load(self, profile: Profile) -> tuple[RequestTable, int]:
+    def load(self, profile: Profile, progress: Progress | None = None) -> tuple[RequestTable, int]:
         """The requests, and the tokens per prefix block."""
         spec = load_spec(self.text)
-        return generate(spec), spec.trace_block_size
+        return generate(spec, _silently(progress)), spec.trace_block_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ class TraceWorkload:
     first_rows: int | None = None
     path: str = field(default="", compare=False)
 
-    def load(self, profile: Profile) -> tuple[RequestTable, int]:
+    def load(self, profile: Profile, progress: Progress | None = None) -> tuple[RequestTable, int]:
         """The requests with the headers of the class mapping, and the tokens per prefix block."""
         if not self.path:
             raise WorkloadError(f"the trace {self.name} is not on this machine: upload it again")
@@ -109,8 +117,15 @@ class Experiment:
     workload: Workload
     model: str | None = None
     workers: int = 1
+    dp_size: int = 1
+    """dp ranks of every worker, each an endpoint of its own."""
+    taints: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """Taints of workers, by worker id."""
+    changes: tuple[TimedChange, ...] = ()
+    """Workers that come, go or are overloaded during a run on the mock engines."""
     engine: EngineOptions = field(default_factory=EngineOptions)
     cursor_rule: CursorRule = "documented"
+    arbiter: ArbiterName = "drr"
     arrival_speedup_ratio: float = 1.0
     seed: int = 0
 
@@ -126,6 +141,16 @@ class Experiment:
             return synthetic_profile()
         return load_policy(self.policy_text).profile_for(self.model)
 
+    def cluster(self) -> tuple[Worker, ...]:
+        """The workers as the run starts."""
+        tokens = self.engine.max_num_batched_tokens
+        taints = {worker: frozenset(names) for worker, names in self.taints}
+        none: frozenset[str] = frozenset()
+        return tuple(
+            Worker(i, self.dp_size, max_num_batched_tokens=tokens, taints=taints.get(i, none))
+            for i in range(self.workers)
+        )
+
     def run(self, progress: Progress | None = None, *, max_requests: int | None = None, record: bool = True) -> Run:
         """Run it. ``progress(over, total)`` may raise to end the run early.
 
@@ -134,7 +159,7 @@ class Experiment:
         if isinstance(self.workload, TypedWorkload):
             return self._run_typed(self.workload)
         profile = self.profile()
-        requests, trace_block_size = self.workload.load(profile)
+        requests, trace_block_size = self.workload.load(profile, progress)
         if max_requests is not None and len(requests) > max_requests:
             raise WorkloadError(
                 f"the workload has {len(requests):,} requests, at most {max_requests:,} are run here: "
@@ -143,12 +168,14 @@ class Experiment:
         return replay(
             profile,
             requests,
-            workers=self.workers,
+            workers=self.cluster(),
             engine=self.engine,
             trace_block_size=trace_block_size,
             arrival_speedup_ratio=self.arrival_speedup_ratio,
             cursor_rule=self.cursor_rule,
+            arbiter=self.arbiter,
             seed=self.seed,
+            changes=self.changes,
             record=record,
             progress=progress,
         )
@@ -158,10 +185,11 @@ class Experiment:
         return run_manual(
             queues.profile,
             queues.requests,
-            queues.script_for(typed.capacity, self.workers),
-            workers=self.workers,
+            queues.script_for(typed.capacity, self.cluster()),
+            workers=self.cluster(),
             capacity=typed.capacity,
             cursor_rule=self.cursor_rule,
+            arbiter=self.arbiter,
             seed=self.seed,
         )
 
@@ -199,6 +227,12 @@ def _plain(value: Experiment | Workload, *, leave_out: tuple[str, ...]) -> dict[
         elif isinstance(item, EngineOptions):
             if item != EngineOptions():
                 found[each.name] = _engine_mapping(item)
+        elif each.name == "changes":
+            if item:
+                found[each.name] = [[c.at_ms, c.change.what, c.change.worker_id] for c in item]
+        elif each.name == "taints":
+            if item:
+                found[each.name] = [[worker, list(names)] for worker, names in item]
         elif item != each.default:
             found[each.name] = item
     return found
@@ -208,7 +242,7 @@ def _engine_mapping(engine: EngineOptions) -> dict[str, object]:
     default = asdict(EngineOptions())
     changed = {name: value for name, value in asdict(engine).items() if value != default[name]}
     if engine.timing_model is not None:
-        changed["timing_model"] = {"type": "fixed", **asdict(engine.timing_model)}
+        changed["timing_model"] = timing_mapping(engine.timing_model)
     return changed
 
 
@@ -252,7 +286,7 @@ def _optional(check: Check) -> Check:
     return lambda value: None if value is None else check(value)
 
 
-def _whole(least: int) -> Check:
+def _whole(least: int) -> Callable[[object], int]:
     def check(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{value!r} is no whole number of at least {least}")
@@ -291,10 +325,41 @@ def _mapping(read: Callable[[Mapping[str, object]], object]) -> Check:
     return check
 
 
+def _changes(value: object) -> tuple[TimedChange, ...]:
+    if not isinstance(value, list):
+        raise TypeError("a list of [ms, what, worker id] is needed")
+    found = []
+    for item in value:
+        if (
+            not isinstance(item, list)
+            or len(item) != 3
+            or isinstance(item[0], bool)
+            or not isinstance(item[0], int | float)
+        ):
+            raise TypeError(f"{item!r} is not [ms, what, worker id]")
+        found.append(TimedChange(float(item[0]), Change(item[1], _whole(0)(item[2]))))
+    return tuple(found)
+
+
+def _taints(value: object) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    if not isinstance(value, list):
+        raise TypeError("a list of [worker id, [taints]] is needed")
+    found = []
+    for item in value:
+        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[1], list):
+            raise TypeError(f"{item!r} is not [worker id, [taints]]")
+        found.append((_whole(0)(item[0]), tuple(_text(name) for name in item[1])))
+    return tuple(found)
+
+
 _EXPERIMENT_FIELDS: dict[str, Check] = {
     "policy_text": _text,
     "model": _optional(_text),
     "workers": _whole(1),
+    "dp_size": _whole(1),
+    "taints": _taints,
+    "changes": _changes,
+    "arbiter": _one_of(tuple(ARBITERS)),
     "engine": _mapping(EngineOptions.from_mapping),
     "cursor_rule": _one_of(CURSOR_RULES),
     "arrival_speedup_ratio": _ratio,
