@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from drr.ui import lab_state, policy_tab, results, runs, stage_view, workers_tab, workload_tab
+from drr.ui import lab_state, policy_tab, results, runs, stage_view, workers_tab, workload_scenarios, workload_tab
 
 STAGE_WIDTH = 900
 
@@ -14,6 +14,7 @@ inputs = lab_state.inputs()
 
 left, right = st.container(key="sides").columns([4, 9], gap="large")
 with left:
+    workload_scenarios.show(inputs.experiment)
     policy, workload, workers = st.tabs(["Policy", "Workload", "Workers"])
     with policy:
         asked_by_key = policy_tab.show(inputs.reading)

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import streamlit as st
 
 from drr.errors import DrrError
 from drr.policy import PolicyReading, read_policy
-from drr.policy.samples import SAMPLES, sample
+from drr.policy.samples import SAMPLES
 from drr.simulation.engine_options import EngineOptions
-from drr.ui.editor import put_text
+from drr.ui.editor import editor_text, put_text
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload, TypedWorkload, Workload
 from drr.workload.mapping import ClassMapping
+from drr.workload.scenarios import SCENARIOS, scenario
 from drr.workload.spec_reading import read_spec
 from drr.workload.typed import read_typed
 
-PREMIUM_BURST = """\
-# 320 + 320 different requests of 512 tokens, one output token each, all at once.
-streams:
-  - header: premium
-    requests: 320
-    arrivals: {shape: burst}
-    input_tokens: 512
-    output_tokens: 1
-  - header: regular
-    requests: 320
-    arrivals: {shape: burst}
-    input_tokens: 512
-    output_tokens: 1
-"""
-
-TYPED_QUEUES = """\
-# tokens of each request, first come first; (60) is the class's quantum
-A (60): 25 45 10
-B (60): 50 30
-C (60): 20 20 20 20
-"""
-
-SEED_ENGINE = EngineOptions(max_num_seqs=4, enable_prefix_caching=False, block_size=512, num_gpu_blocks=100_000)
+_FIRST = scenario("premium_burst").experiment
+_LECTURE = scenario("lecture").experiment.workload
+assert isinstance(_FIRST.workload, SpecWorkload)
+assert isinstance(_LECTURE, TypedWorkload)
 
 DEFAULTS: dict[str, object] = {
     "lab:sample": "premium_4_to_1",
     "lab:model": None,
     "lab:workload_kind": "Generated",
-    "lab:spec": PREMIUM_BURST,
-    "lab:typed": TYPED_QUEUES,
+    "lab:spec": _FIRST.workload.text,
+    "lab:typed": _LECTURE.text,
     "lab:capacity": "open",
     "lab:typed_alone": True,
     "lab:trace": None,
@@ -55,23 +37,44 @@ DEFAULTS: dict[str, object] = {
     "lab:first_rows": None,
     "lab:class_mapping": ClassMapping("first_block"),
     "lab:workers": 1,
-    "lab:max_num_seqs": SEED_ENGINE.max_num_seqs,
-    "lab:max_num_batched_tokens": SEED_ENGINE.max_num_batched_tokens,
-    "lab:block_size": SEED_ENGINE.block_size,
-    "lab:num_gpu_blocks": SEED_ENGINE.num_gpu_blocks,
-    "lab:prefix_caching": SEED_ENGINE.enable_prefix_caching,
-    "lab:chunked_prefill": SEED_ENGINE.enable_chunked_prefill,
-    "lab:timing_model": SEED_ENGINE.timing_model,
+    "lab:dp_size": 1,
+    "lab:taints": (),
+    "lab:changes": (),
+    "lab:max_num_seqs": _FIRST.engine.max_num_seqs,
+    "lab:max_num_batched_tokens": _FIRST.engine.max_num_batched_tokens,
+    "lab:block_size": _FIRST.engine.block_size,
+    "lab:num_gpu_blocks": _FIRST.engine.num_gpu_blocks,
+    "lab:prefix_caching": _FIRST.engine.enable_prefix_caching,
+    "lab:chunked_prefill": _FIRST.engine.enable_chunked_prefill,
+    "lab:timing_model": _FIRST.engine.timing_model,
     "lab:engine_rest": {},
     "lab:speedup": 1.0,
     "lab:cursor_rule": "documented",
+    "lab:arbiter": "drr",
     "lab:seed": 0,
+    "lab:scenario": "premium_burst",
+    "lab:revision": 0,
 }
 
 KINDS = ("Generated", "Typed queues", "Trace")
 
 POLICY_EDITOR = "lab:policy_editor"
 """Key of the editor that holds the policy text."""
+SPEC_EDITOR = "lab:spec_editor"
+"""Key of the editor that holds the workload spec."""
+
+_CLUSTER_WIDGETS = {
+    "model": "lab:model",
+    "workers": "lab:workers",
+    "dp_size": "lab:dp_size",
+    "taints": "lab:taints",
+    "changes": "lab:changes",
+    "cursor_rule": "lab:cursor_rule",
+    "arbiter": "lab:arbiter",
+    "arrival_speedup_ratio": "lab:speedup",
+    "seed": "lab:seed",
+}
+"""What of an experiment stands in the Lab as it is."""
 
 _ENGINE_WIDGETS = {
     "max_num_seqs": "lab:max_num_seqs",
@@ -96,10 +99,12 @@ class StoredTrace:
 
 def prepare() -> None:
     """Give every value of the Lab its default, and hold on to values of widgets that are not on the page now."""
+    state = st.session_state
     for name, value in DEFAULTS.items():
-        st.session_state[name] = st.session_state.get(name, value)
-    if "lab:policy" not in st.session_state:
-        st.session_state["lab:policy"] = sample("premium_4_to_1").text()
+        state[name] = state.get(name, value)
+    if "lab:policy" not in state:
+        state["lab:policy"] = _FIRST.policy_text
+    state["lab:spec"] = editor_text(SPEC_EDITOR, state["lab:spec"])
 
 
 def load(experiment: Experiment) -> None:
@@ -112,15 +117,13 @@ def load(experiment: Experiment) -> None:
     if experiment.policy_text.strip() or not isinstance(experiment.workload, TypedWorkload):
         load_policy_text(experiment.policy_text)
     state["lab:typed_alone"] = not experiment.policy_text.strip()
-    state["lab:model"] = experiment.model
-    state["lab:workers"] = experiment.workers
-    engine = asdict(experiment.engine) | {"timing_model": experiment.engine.timing_model}
+    for name, key in _CLUSTER_WIDGETS.items():
+        state[key] = getattr(experiment, name)
+    engine = {each.name: getattr(experiment.engine, each.name) for each in fields(experiment.engine)}
     for option, key in _ENGINE_WIDGETS.items():
         state[key] = engine.pop(option)
     state["lab:engine_rest"] = engine
-    state["lab:cursor_rule"] = experiment.cursor_rule
-    state["lab:speedup"] = experiment.arrival_speedup_ratio
-    state["lab:seed"] = experiment.seed
+    state["lab:scenario"] = next((each.name for each in SCENARIOS if each.experiment == experiment), None)
     state["lab:revision"] = state.get("lab:revision", 0) + 1
 
 
@@ -133,11 +136,17 @@ def load_policy_text(text: str) -> None:
     put_text(POLICY_EDITOR, text)
 
 
+def load_spec_text(text: str) -> None:
+    """Put another workload spec into the editor (one undo step there)."""
+    st.session_state["lab:spec"] = text
+    put_text(SPEC_EDITOR, text)
+
+
 def _load_workload(workload: Workload) -> None:
     state = st.session_state
     if isinstance(workload, SpecWorkload):
         state["lab:workload_kind"] = "Generated"
-        state["lab:spec"] = workload.text
+        load_spec_text(workload.text)
     elif isinstance(workload, TypedWorkload):
         state["lab:workload_kind"] = "Typed queues"
         state["lab:typed"] = workload.text
@@ -177,12 +186,8 @@ def inputs() -> LabInputs:
         experiment = Experiment(
             policy_text="" if typed_alone else text,
             workload=workload,
-            model=st.session_state["lab:model"],
-            workers=st.session_state["lab:workers"],
             engine=_engine(),
-            cursor_rule=st.session_state["lab:cursor_rule"],
-            arrival_speedup_ratio=st.session_state["lab:speedup"],
-            seed=st.session_state["lab:seed"],
+            **{name: st.session_state[key] for name, key in _CLUSTER_WIDGETS.items()},
         )
     except DrrError as error:
         return LabInputs(reading, (str(error),), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from drr.policy import dump_policy
+from drr.policy.samples import sample
 from drr.policy.schema import CacheBucket, PolicyClass, PolicyDocument, Profile, QueuePolicy
 from drr.simulation.engine_options import EngineOptions
 
@@ -36,8 +37,8 @@ def _class(
     )
 
 
-PREMIUM = _policy(_class("premium", 512, limit=1024), _class("regular", 128, limit=1024))
-EQUAL = _policy(_class("premium", 512, limit=1024), _class("regular", 512, limit=1024))
+PREMIUM = sample("premium_4_to_1").text()
+EQUAL = sample("equal_share").text()
 CHAT = _policy(_class("chat", 512))
 CHAT_WSPT = _policy(_class("chat", 512, order="wspt"))
 LARGE_QUANTA = _policy(_class("premium", 2048, busy_above=0), _class("regular", 512, busy_above=0))
@@ -96,6 +97,7 @@ B (50): 50 50 50 50>0 50
 # Generated workloads
 
 BURST = """\
+# 320 + 320 different requests of 512 tokens, one output token each, all at once.
 streams:
   - header: premium
     requests: 320
