@@ -15,10 +15,14 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A worker (all its dp ranks) changes. A worker that leaves takes no more requests; those it has it finishes."""
+    """A worker (all its dp ranks) changes. A worker that leaves takes no more requests; those it has it finishes.
+
+    The router then dispatches until nothing may go; with ``wait`` (scripts) not before a call is made.
+    """
 
     what: ChangeKind
     worker: int | Worker
+    wait: bool = False
 
     @property
     def worker_id(self) -> int:

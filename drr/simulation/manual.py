@@ -208,13 +208,13 @@ class _Player:
         self._router.drain(self._now_ms)
 
     def _change(self, change: Change) -> None:
-        """Make a change and drain; with open capacity the next call is the script's, and nothing is drained."""
+        """Make a change, and drain unless the script wants to make the next call itself."""
         for each in endpoint_changes(self._endpoints, change):
             each.apply(self._endpoints)
             self._recorder.worker_changed(self._now_ms, each)
         for endpoint in range(len(self._endpoints.keys)):
             self._router.endpoint_changed(endpoint)
-        if not self._gone_at_once:
+        if not change.wait:
             self._router.drain(self._now_ms)
 
     def result(self) -> Run:

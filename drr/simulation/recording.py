@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -184,10 +185,10 @@ class Run:
         self.not_cheapest = not_cheapest or {}
         self.aborted_because = aborted_because
         self.class_names = tuple(c.name for c in inputs.profile.classes)
-        workers = [worker for worker, _ in inputs.endpoint_keys]
-        self._ranked = len(set(workers)) < len(workers)
+        endpoints_of = Counter(worker for worker, _ in inputs.endpoint_keys)
+        self._ranked = {worker for worker, endpoints in endpoints_of.items() if endpoints > 1}
         self.endpoint_names = tuple(
-            f"worker {worker} rank {rank}" if self._ranked else f"worker {worker}"
+            f"worker {worker} rank {rank}" if worker in self._ranked else f"worker {worker}"
             for worker, rank in inputs.endpoint_keys
         )
 
@@ -241,7 +242,8 @@ class Run:
         for row, endpoint in enumerate(self.outcomes.endpoint):
             worker: int | str | None = None
             if endpoint >= 0:
-                worker = "{}:{}".format(*keys[endpoint]) if self._ranked else keys[endpoint][0]
+                number, rank = keys[endpoint]
+                worker = f"{number}:{rank}" if number in self._ranked else number
             index = self.outcomes.class_index[row]
             rows.append(
                 ResultRow(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from drr.policy.schema import CacheBucket, PolicyClass, Profile, QueuePolicy
@@ -59,7 +59,9 @@ class TypedQueues:
         step: Action = Call() if capacity == "open" else Finish()
         for after in sorted({0, *self.after_dispatches, *(n for n, _ in self.changes)}):
             script += self._steps(script, clock, step, (capacity, workers), after) if after else []
-            script += [change for n, change in self.changes if n == after]
+            changes = [change for n, change in self.changes if n == after]
+            # With open capacity the calls are the script's own, one a second.
+            script += [replace(c, wait=True) if capacity == "open" and isinstance(c, Change) else c for c in changes]
             rows = [row for row, n in enumerate(self.after_dispatches) if n == after]
             script += [Arrive(row, wait=capacity != "policy") for row in rows]
             if capacity == "one":

@@ -179,10 +179,10 @@ def test_a_window_far_into_a_run_is_read_from_the_nearest_checkpoint(run: Run, m
     advanced = 0
     original = Snapshots._advance
 
-    def counting(self: Snapshots, walker: object) -> None:
+    def counting(self: Snapshots, walker: object, **options: bool) -> None:
         nonlocal advanced
         advanced += 1
-        original(self, walker)  # type: ignore[arg-type]
+        original(self, walker, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Snapshots, "_advance", counting)
     start = run.n_steps - 20
