@@ -7,6 +7,7 @@ what he did not put in.
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -14,64 +15,59 @@ from typing import cast
 
 import streamlit as st
 
+from drr.analysis.doctor import Finding
 from drr.simulation.recording import Run
 from drr.ui.jobs import Job, RunPool
 from drr.ui.limits import KEPT_RUNS, REQUESTS_PER_RUN
-from drr.ui.worker_process import Progress
+from drr.ui.look import plain
+from drr.ui.run_task import RunResult, RunTask
 from drr.workload.experiment import Experiment
 
 WAIT_SECONDS = 0.6
 """How long a page waits for a run before it shows progress instead; most runs of the samples take less."""
 POLL_SECONDS = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class RunTask:
-    """An experiment as a worker process takes it."""
-
-    experiment: Experiment
-    max_requests: int
-
-    def run(self, progress: Progress) -> Run:
-        """Run it, within the limits."""
-        return self.experiment.run(progress, max_requests=self.max_requests)
+_SLICE_SECONDS = 0.02
 
 
 class RunStore:
-    """The last runs by experiment digest, and the pool that makes new ones."""
+    """The last results by experiment digest, and the pool that makes new ones."""
 
     def __init__(self, pool: RunPool, keep: int) -> None:
         self._pool = pool
         self._keep = keep
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._results: OrderedDict[str, RunResult] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str) -> Run | None:
-        """A kept run."""
+    def get(self, key: str) -> RunResult | None:
+        """A kept result."""
         with self._lock:
-            run = self._runs.get(key)
-            if run is not None:
-                self._runs.move_to_end(key)
-            return run
+            result = self._results.get(key)
+            if result is not None:
+                self._results.move_to_end(key)
+            return result
 
     def submit(self, owner: str, experiment: Experiment) -> Job:
         """Ask for a run; what the owner asked for before is given up."""
         return self._pool.submit(owner, RunTask(experiment, REQUESTS_PER_RUN.value))
 
-    def take(self, key: str, job: Job) -> Run | None:
-        """Keep and return the run of a finished job."""
+    def take(self, key: str, job: Job) -> RunResult | None:
+        """Keep and return the result of a finished job."""
         if job.state != "done":
             return None
-        run = cast("Run", job.result)
+        result = cast("RunResult", job.result)
         with self._lock:
-            self._runs[key] = run
-            while len(self._runs) > self._keep:
-                self._runs.popitem(last=False)
-        return run
+            self._results[key] = result
+            while len(self._results) > self._keep:
+                self._results.popitem(last=False)
+        return result
 
     def cancel(self, owner: str) -> None:
         """Give up what an owner asked for."""
         self._pool.cancel(owner)
+
+    def ahead_of(self, job: Job) -> int:
+        """How many runs have to end before a queued job starts."""
+        return self._pool.ahead_of(job)
 
 
 @st.cache_resource(show_spinner=False)
@@ -92,39 +88,59 @@ class Pending:
 class RunView:
     """What a page has to show for an experiment.
 
-    ``run`` is the wanted one where ``is_current``, else the last one there was; ``error`` says why there is no new one.
+    ``run`` is the wanted one where ``is_current``, else the last one there was; ``findings`` are the doctor's about it;
+    ``error`` says why there is no new one.
     """
 
     run: Run | None
     is_current: bool
     is_pending: bool
     error: str = ""
+    findings: tuple[Finding, ...] = ()
 
 
 def run_of(experiment: Experiment | None, slot: str) -> RunView:
     """The run of an experiment for one place on a page (``slot``): kept, made while we wait, or on its way.
 
-    Without an experiment (the input is not valid) it is the last run of the slot, marked as not current.
+    Without an experiment (the input is not valid) it is the last run of the slot, marked as not current, and what was
+    still on its way is given up.
     """
     store = run_store()
-    last: Run | None = st.session_state.get(f"{slot}:run")
     if experiment is None:
-        return RunView(last, is_current=False, is_pending=False)
+        if st.session_state.get(f"{slot}:pending") is not None:
+            store.cancel(_owner(slot))
+            st.session_state[f"{slot}:pending"] = None
+        return _view(slot, is_current=False)
     key = experiment.key
-    run = store.get(key)
+    result = store.get(key)
     pending: Pending | None = st.session_state.get(f"{slot}:pending")
-    if run is None:
+    if result is None:
         if pending is None or pending.key != key:
             pending = Pending(key, store.submit(_owner(slot), experiment))
             st.session_state[f"{slot}:pending"] = pending
-        pending.job.wait(WAIT_SECONDS)
-        run = store.take(key, pending.job)
-        if run is None:
+        _wait(pending.job, slot)
+        result = store.take(key, pending.job)
+        if result is None:
             waits = pending.job.state in ("queued", "running")
-            return RunView(last, is_current=False, is_pending=waits, error="" if waits else pending.job.error)
+            return _view(slot, is_current=False, is_pending=waits, error="" if waits else pending.job.error)
+    elif pending is not None and pending.key != key:
+        store.cancel(_owner(slot))
     st.session_state[f"{slot}:pending"] = None
-    st.session_state[f"{slot}:run"] = run
-    return RunView(run, is_current=True, is_pending=False)
+    st.session_state[f"{slot}:result"] = result
+    return _view(slot, is_current=True)
+
+
+def _view(slot: str, *, is_current: bool, is_pending: bool = False, error: str = "") -> RunView:
+    last: RunResult | None = st.session_state.get(f"{slot}:result")
+    run, found = (None, ()) if last is None else (last.run, last.findings)
+    return RunView(run, is_current, is_pending, error, found)
+
+
+def _wait(job: Job, slot: str) -> None:
+    """Wait for a young job. Looking at the session state lets a newer edit end the waiting (and this script run)."""
+    until = job.submitted_s + WAIT_SECONDS
+    while not job.wait(_SLICE_SECONDS) and time.monotonic() < until:
+        _ = st.session_state.get(f"{slot}:pending")
 
 
 def _owner(slot: str) -> str:
@@ -139,16 +155,34 @@ def show_progress(slot: str) -> None:
     @st.fragment(run_every=POLL_SECONDS)
     def progress() -> None:
         pending: Pending | None = st.session_state.get(f"{slot}:pending")
-        if pending is None or pending.job.finished.is_set():
+        if pending is None or pending.job.is_over:
             st.rerun()
         job = pending.job
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        share = job.over / job.total if job.total else 0.0
-        text = f"running: {job.over:,} of {job.total:,} requests" if job.total else f"{job.state} …"
-        bar.progress(share, text=text)
+        share = min(job.over / job.total, 1.0) if job.total else 0.0
+        bar.progress(share, text=progress_text(job, run_store().ahead_of(job)))
         button.button("Cancel", key=f"{slot}:cancel", on_click=run_store().cancel, args=(_owner(slot),))
 
     progress()
+
+
+def progress_text(job: Job, ahead: int) -> str:
+    """How far a job is, in words; ``ahead`` is how many runs come before it."""
+    if job.state == "queued":
+        return f"waiting for {ahead:,} other run{'s' if ahead != 1 else ''} to end"
+    return f"running: {job.over:,} of {job.total:,} requests" if job.total else "running …"
+
+
+def show_trouble(view: RunView, slot: str) -> None:
+    """Why there is no new run, with a button to try again."""
+    if not view.error:
+        return
+    said, button = st.columns([5, 1], vertical_alignment="center")
+    if view.error == "cancelled":
+        said.warning("The run was cancelled.", icon=None)
+    else:
+        said.error(f"No new picture: {plain(view.error)}.")
+    button.button("Retry", key=f"{slot}:retry", on_click=retry, args=(slot,))
 
 
 def retry(slot: str) -> None:

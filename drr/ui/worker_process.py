@@ -1,18 +1,21 @@
 """The process that runs experiments, so that a heavy run never freezes a page: ``python -m drr.ui.worker_process``.
 
 It talks over its standard streams with :class:`drr.ui.jobs.RunPool`, its parent, in pickled messages with a length in
-front. In: ``("run", job, task)`` or ``("cancel", job)``. Out: ``("progress", job, over, total)``, ``("done", job,
-result)`` or ``("failed", job, error text)``.
+front. In: ``("run", job, task)`` or ``("cancel", job)``. Out: ``("ready", 0)`` once, ``("progress", job, over,
+total)``, ``("done", job, result)`` or ``("failed", job, error text)``. When the parent goes away, so does the process,
+whatever it is doing.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
 import pickle
 import queue
 import sys
 import threading
 from collections.abc import Callable
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NoReturn, Protocol
 
 from drr.errors import DrrError
 
@@ -56,7 +59,7 @@ class _Inbox:
     """Reads messages in a thread of its own, so that a cancel is seen while a job runs."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self.jobs: queue.SimpleQueue[tuple[int, Task] | None] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[tuple[int, Task]] = queue.SimpleQueue()
         self.cancelled: set[int] = set()
         self._stream = stream
         threading.Thread(target=self._read, daemon=True).start()
@@ -71,19 +74,18 @@ class _Inbox:
                 else:
                     self.cancelled.add(message[1])
         except (EOFError, OSError):
-            self.jobs.put(None)
+            os._exit(0)
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Serve jobs until the parent goes away."""
     inbox = _Inbox(sys.stdin.buffer)
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not break the protocol
+    importlib.import_module("drr.ui.run_task")  # now, and not while somebody waits for the first run
+    send(out, ("ready", 0))
     while True:
-        job = inbox.jobs.get()
-        if job is None:
-            return 0
-        number, task = job
+        number, task = inbox.jobs.get()
 
         def progress(over: int, total: int, number: int = number) -> None:
             if number in inbox.cancelled:
@@ -96,7 +98,7 @@ def main() -> int:
             answer = ("failed", number, "cancelled")
         except DrrError as error:
             answer = ("failed", number, str(error))
-        except (MemoryError, RecursionError, Exception) as error:
+        except Exception as error:
             fault = f"this is a fault of the program, not of the input: {type(error).__name__}: {error}"
             answer = ("failed", number, fault)
         inbox.cancelled.discard(number)
@@ -104,4 +106,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
