@@ -29,14 +29,19 @@ class BlockIdentities:
         self._fresh -= 1
         return self._fresh
 
-    def chain(self, isl_tokens: int, hash_ids: Sequence[int]) -> tuple[int, ...]:
-        """Identities of the full blocks of a prompt, first block first. Without ``hash_ids`` every block is fresh."""
+    def chain(self, isl_tokens: int, hash_ids: Sequence[int]) -> Sequence[int]:
+        """Identities of the full blocks of a prompt, first block first.
+
+        Without ``hash_ids`` every block is fresh, and their identities take no room, however long the prompt is.
+        """
         size = self.block_size
         blocks = isl_tokens // size
         if not blocks:
             return NO_BLOCKS
         if not hash_ids:
-            return tuple(self.fresh() for _ in range(blocks))
+            first = self._fresh - 1
+            self._fresh -= blocks
+            return range(first, self._fresh - 1, -1)
         known = self._known
         step = self.trace_block_size
         parent = 0

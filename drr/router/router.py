@@ -88,6 +88,7 @@ class Router:
         log: CallLog | None = None,
         listener: Listener | None = None,
         every_class_queues: bool = False,
+        least_load: int = 0,
     ) -> None:
         rows = len(requests)
         self.profile = profile
@@ -123,6 +124,7 @@ class Router:
         self._one_bucket = len(profile.buckets) <= 1
         self._jumps = requests.priority_jump
         self._strict = requests.strict_priority
+        self._least_load = least_load
         self._fixed_hits = any(hit >= 0 for hit in requests.cached_tokens)
 
     # --- questions about endpoints (the scheduler's Gate) -------------------------------------------------
@@ -286,7 +288,7 @@ class Router:
             self._choice.hold(endpoint, chain)
         load = isl
         if self._fixed_hits and self.requests.cached_tokens[request] >= 0:
-            load = outcomes.cost_tokens[request]
+            load = max(isl - outcomes.cached_tokens[request], self._least_load)
         elif request in self._overlaps:
             load -= min(isl, self._block_size * self._overlaps.pop(request)[endpoint])
         endpoints.loads[endpoint] += load

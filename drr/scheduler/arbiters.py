@@ -106,72 +106,71 @@ class ClassicDrr(_Rival):
     front, service while the deficit pays for the head, then to the back of the list.
 
     A class becomes active, at the back of the list, when something waits in it. Where nobody on the list can pay within
-    a round, the rounds in which nobody pays are granted at once. A blocked class is passed over without a quantum. The
-    cursor stands on the class at the front.
+    a round, all rounds in which nobody pays are granted at once. The paper knows no blocked class: here one keeps its
+    place, its deficit and what is left of its turn, and the turn passes over it, so a call that finds everybody blocked
+    changes nothing. The cursor stands on the class whose turn goes on, else on the first of the list.
     """
 
     def __init__(self, lanes: Sequence[ClassLanes], quanta: Sequence[int], log: CallLog | None = None) -> None:
         super().__init__(lanes, quanta, log)
         self._active: list[int] = []
-        self._front_has_quantum = False
+        self._in_turn: set[int] = set()
+        """Classes that had the quantum of their turn and have not spent it."""
 
     def pop_next(self) -> Dispatch | None:
-        """One call: serve the front of the list, or go on round it."""
+        """One call: go on with the list from its front; a second time round where nobody could pay."""
         self._update_list()
-        rounds = self._skip_rounds()
-        for _ in range(len(self._active) + 1):
-            if not self._active:
-                break
-            index = self._active[0]
-            candidate = self._look(index)
-            if candidate is not None:
-                cost = candidate[0][COST]
-                rule = VisitRule.KEPT_PAYS
-                if not self._front_has_quantum:
-                    self.deficits[index] += self._quanta[index]
-                    self._front_has_quantum = True
-                    rule = VisitRule.GRANT_PAYS
-                if cost <= self.deficits[index]:
-                    self._visit(index, rule, candidate)
-                    self.deficits[index] -= cost
-                    self._take(index, candidate)
-                    if not self._lanes[index].size:
-                        self._active.pop(0)
-                        self._front_has_quantum = False
-                    return self._go(index, candidate, self._active[0] if self._active else index, rounds)
-                short = VisitRule.GRANT_SHORT if rule == VisitRule.GRANT_PAYS else VisitRule.KEPT_SHORT
-                self._visit(index, short, candidate)
-            self._active.append(self._active.pop(0))
-            self._front_has_quantum = False
-        self._nothing()
-        return None
+        found = [(index, candidate) for index in self._active if (candidate := self._look(index)) is not None]
+        if not found:
+            self._nothing()
+            return None
+        for index, candidate in found:
+            if self._turn_pays(index, candidate):
+                return self._serve(index, candidate, 0)
+        # Now every candidate was moved to the back, in this order, and none has a quantum left from an open turn.
+        skipped = min(-((self.deficits[i] - c[0][COST]) // self._quanta[i]) for i, c in found) - 1
+        if skipped:
+            for index, candidate in found:
+                self.deficits[index] += skipped * self._quanta[index]
+                self._visit(index, VisitRule.BULK_SHORT, candidate)
+        winner = next((index, candidate) for index, candidate in found if self._turn_pays(index, candidate))
+        return self._serve(*winner, skipped)
 
     def _update_list(self) -> None:
         """Classes in which something waits now and that are not on the list join it at the back, in file order."""
-        self._active = [index for index in self._active if self._lanes[index].size]
-        self._active += [i for i, lanes in enumerate(self._lanes) if lanes.size and i not in self._active]
+        listed = set(self._active)
+        self._active += [index for index, lanes in enumerate(self._lanes) if lanes.size and index not in listed]
 
-    def _skip_rounds(self) -> int:
-        """Grant the whole rounds in which nobody on the list could pay; returns how many."""
-        needs = []
-        for position, index in enumerate(self._active):
-            candidate = self._lanes[index].candidate()
-            if candidate is not None:
-                has = position == 0 and self._front_has_quantum
-                missing = candidate[0][COST] - self.deficits[index]
-                if has and missing <= 0:
-                    return 0
-                needs.append((index, candidate, max(-(-missing // self._quanta[index]), 1)))
-        skipped = min((rounds for _, _, rounds in needs), default=1) - 1
-        if skipped:
-            for index, candidate, _ in needs:
-                self.deficits[index] += skipped * self._quanta[index]
-                self._visit(index, VisitRule.BULK_SHORT, candidate)
-            if self._front_has_quantum:
-                # The front had its quantum of the round that ends here; it comes again after the others.
-                self._active.append(self._active.pop(0))
-                self._front_has_quantum = False
-        return skipped
+    def _turn_pays(self, index: int, candidate: Candidate) -> bool:
+        """Begin a class's turn with one quantum, or go on with it; without enough for the head it ends."""
+        had = index in self._in_turn
+        if not had:
+            self.deficits[index] += self._quanta[index]
+        if candidate[0][COST] <= self.deficits[index]:
+            self._visit(index, VisitRule.KEPT_PAYS if had else VisitRule.GRANT_PAYS, candidate)
+            self._in_turn.add(index)
+            return True
+        self._visit(index, VisitRule.KEPT_SHORT if had else VisitRule.GRANT_SHORT, candidate)
+        self._end_turn(index)
+        return False
+
+    def _end_turn(self, index: int) -> None:
+        self._in_turn.discard(index)
+        self._active.remove(index)
+        self._active.append(index)
+
+    def _serve(self, index: int, candidate: Candidate, skipped: int) -> Dispatch:
+        """Charge the class; its turn goes on while what is left pays for its next head, blocked or not."""
+        self.deficits[index] -= candidate[0][COST]
+        self._take(index, candidate)
+        head = self._lanes[index].best_head()
+        if head is None:
+            self._in_turn.discard(index)
+            self._active.remove(index)
+        elif head[COST] > self.deficits[index]:
+            self._end_turn(index)
+        front = self._active[0] if self._active else self._after(index)
+        return self._go(index, candidate, index if index in self._in_turn else front, skipped)
 
 
 class QuantumPerRequest(_Rival):

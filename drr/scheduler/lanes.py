@@ -43,6 +43,27 @@ class Gate(Protocol):
         """Whether the pinned ``endpoint`` is busy for the class."""
 
 
+class _HeadIndex:
+    """A heap of (head, endpoint) pairs, each at most once, however often it is pushed."""
+
+    __slots__ = ("_known", "pairs")
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Entry, int]] = []
+        self._known: set[tuple[Entry, int]] = set()
+
+    def push(self, entry: Entry, endpoint: int) -> None:
+        """Add a pair unless it is there."""
+        pair = (entry, endpoint)
+        if pair not in self._known:
+            self._known.add(pair)
+            heappush(self.pairs, pair)
+
+    def pop(self) -> None:
+        """Drop the best pair."""
+        self._known.discard(heappop(self.pairs))
+
+
 class ClassLanes:
     """All lanes of one class. ``size`` is the number of waiting requests.
 
@@ -72,10 +93,10 @@ class ClassLanes:
         self._shared: list[Entry] = []
         self._shared_parked = False
         self._exact: dict[int, list[Entry]] = {}
-        # Both heaps hold (head, endpoint) and may hold stale pairs, which are dropped when they come to the top: a pair
+        # Both indexes hold (head, endpoint) and may hold stale pairs, dropped when they come to the top: a pair
         # of _heads counts while it is its lane's head and the lane is not parked, one of _parked_heads while parked.
-        self._heads: list[tuple[Entry, int]] = []
-        self._parked_heads: list[tuple[Entry, int]] = []
+        self._heads = _HeadIndex()
+        self._parked_heads = _HeadIndex()
         self._parked: set[int] = set()
 
     def push(self, entry: Entry, endpoint: int = SHARED) -> bool:
@@ -93,7 +114,7 @@ class ClassLanes:
         if lane[0] is not entry:
             return False
         self._parked.discard(endpoint)
-        heappush(self._heads, (entry, endpoint))
+        self._heads.push(entry, endpoint)
         return True
 
     def candidate(self) -> tuple[Entry, int] | None:
@@ -106,7 +127,7 @@ class ClassLanes:
                 self._shared_parked = True
             else:
                 best = shared[0]
-        if self._heads:
+        if self._heads.pairs:
             exact = self._best_exact(best)
             if exact is not None:
                 return exact
@@ -115,21 +136,21 @@ class ClassLanes:
     def _best_exact(self, rival: Entry | None) -> tuple[Entry, int] | None:
         """The best dispatchable exact head that beats ``rival``; lanes found blocked on the way are parked."""
         heads = self._heads
-        while heads:
-            pair = heads[0]
+        while heads.pairs:
+            pair = heads.pairs[0]
             entry, endpoint = pair
             lane = self._exact.get(endpoint)
             if lane is None or lane[0] is not entry or endpoint in self._parked:
-                heappop(heads)
+                heads.pop()
                 continue
             if rival is not None and rival < entry:
                 return None
             self.head_checks += 1
             if not self._gate.exact_is_blocked(self.class_index, entry[REQUEST], endpoint):
                 return pair
-            heappop(heads)
+            heads.pop()
             self._parked.add(endpoint)
-            heappush(self._parked_heads, pair)
+            self._parked_heads.push(entry, endpoint)
         return None
 
     def take(self, endpoint: int) -> Entry:
@@ -140,7 +161,7 @@ class ClassLanes:
         lane = self._exact[endpoint]
         entry = heappop(lane)
         if lane:
-            heappush(self._heads, (lane[0], endpoint))
+            self._heads.push(lane[0], endpoint)
         else:
             del self._exact[endpoint]
         return entry
@@ -148,15 +169,15 @@ class ClassLanes:
     def best_head(self) -> Entry | None:
         """The best head of all lanes, whether it may go or not; None where nothing waits."""
         best = self._shared[0] if self._shared else None
-        for heap, parked in ((self._heads, False), (self._parked_heads, True)):
-            while heap:
-                entry, endpoint = heap[0]
+        for index, parked in ((self._heads, False), (self._parked_heads, True)):
+            while index.pairs:
+                entry, endpoint = index.pairs[0]
                 lane = self._exact.get(endpoint)
                 if lane is not None and lane[0] is entry and (endpoint in self._parked) is parked:
                     if best is None or entry < best:
                         best = entry
                     break
-                heappop(heap)
+                index.pop()
         return best
 
     def endpoint_changed(self, endpoint: int) -> None:
@@ -164,7 +185,7 @@ class ClassLanes:
         self._shared_parked = False
         if endpoint in self._parked:
             self._parked.discard(endpoint)
-            heappush(self._heads, (self._exact[endpoint][0], endpoint))
+            self._heads.push(self._exact[endpoint][0], endpoint)
 
     def lanes(self) -> dict[int, list[Entry]]:
         """Ordered contents of every lane in use: first the shared one (:data:`SHARED`), then the exact ones."""
@@ -183,6 +204,6 @@ class ClassLanes:
         assert all(self._exact.values()), "an exact lane exists only while something waits in it"
         assert set(self._exact) >= self._parked, "only existing lanes are parked"
         for endpoint, lane in self._exact.items():
-            heap = self._parked_heads if endpoint in self._parked else self._heads
-            assert any(e is lane[0] and n == endpoint for e, n in heap), "every exact head is indexed"
+            index = self._parked_heads if endpoint in self._parked else self._heads
+            assert any(e is lane[0] and n == endpoint for e, n in index.pairs), "every exact head is indexed"
         assert not self._shared_parked or self._shared, "an empty shared lane is not parked"

@@ -144,6 +144,8 @@ class _Player:
             log=self._recorder.calls,
             listener=self._recorder,
             every_class_queues=capacity != "policy",
+            # One request at a time: even a prompt that is cached whole holds its worker.
+            least_load=1 if capacity == "one" else 0,
         )
         self._now_ms = 0.0
         self._running: list[int] = []

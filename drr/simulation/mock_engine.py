@@ -6,6 +6,7 @@ A pass is a prefill part and then a decode part; all tokens of a pass appear at 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from drr.router.prefix import BlockIdentities
 from drr.simulation.engine_options import EngineOptions
@@ -16,7 +17,7 @@ from drr.simulation.timing import PassTiming
 class EngineRequests:
     """What the engines know of every request, by row. A row is on one engine at a time: all share the columns."""
 
-    def __init__(self, isl_tokens: list[int], target_tokens: list[int], chains: list[list[int]] | None) -> None:
+    def __init__(self, isl_tokens: list[int], target_tokens: list[int], chains: list[Sequence[int]] | None) -> None:
         rows = len(isl_tokens)
         self.isl_tokens = isl_tokens
         self.target_tokens = target_tokens
@@ -123,7 +124,7 @@ class MockEngine:
             self._isl_sum += min(after, isl)
             self._prefix_sum += before
         if requests.chains is not None:
-            self._publish(request, requests.chains[request], after)
+            self._publish(request, after)
         known = requests.known_tokens[request]
         if after == known:
             if requests.target_tokens[request] == 0:
@@ -133,10 +134,16 @@ class MockEngine:
                 if known > isl:
                     self._context += known
 
-    def _publish(self, request: int, chain: list[int], computed_tokens: int) -> None:
+    def _publish(self, request: int, computed_tokens: int) -> None:
+        """Name the blocks that are full now; those with generated tokens get an identity of their own first."""
+        assert self._requests.chains is not None
+        chain = self._requests.chains[request]
         full = computed_tokens // self._block_size
-        while len(chain) < full:
-            chain.append(self._identities.fresh())
+        if len(chain) < full:
+            chain = self._requests.chains[request] = [
+                *chain,
+                *(self._identities.fresh() for _ in range(full - len(chain))),
+            ]
         self.pool.publish(request, chain, full)
 
     def _admit(self, now_ms: float) -> bool:
@@ -172,7 +179,7 @@ class MockEngine:
         requests = self._requests
         size = self._block_size
         pool = self.pool
-        chain: list[int] = []
+        chain: Sequence[int] = ()
         hits = held_hits = 0
         if requests.chains is not None:
             chain = requests.chains[request]

@@ -108,13 +108,13 @@ def _is_wide(profile: Profile, requests: RequestTable) -> bool:
     return largest >= WIDE_TOKENS
 
 
-def _chains(requests: RequestTable, identities: BlockIdentities, progress: Progress | None) -> list[list[int]]:
+def _chains(requests: RequestTable, identities: BlockIdentities, progress: Progress | None) -> list[Sequence[int]]:
     """Block identities of every prompt; long work, so it reports (0 requests over) on the way."""
-    chains = []
+    chains: list[Sequence[int]] = []
     for row, (isl, hash_ids) in enumerate(zip(requests.isl_tokens, requests.hash_ids, strict=True)):
         if progress is not None and row % PROGRESS_EVERY == 0:
             progress(0, len(requests))
-        chains.append(list(identities.chain(isl, hash_ids)))
+        chains.append(identities.chain(isl, hash_ids))
     return chains
 
 
@@ -143,7 +143,7 @@ class _Loop:
         self._changes = foresee(self._endpoints, changes, inputs.workers)
         self._changes.reverse()
         count = len(self._endpoints.keys)
-        chains: list[list[int]] | None = None
+        chains: list[Sequence[int]] | None = None
         if options.enable_prefix_caching or count > 1:
             chains = _chains(requests, identities, progress)
         self.router = Router(
@@ -164,8 +164,8 @@ class _Loop:
             outcomes = self.router.outcomes
             self._tally = BacklogTally(outcomes.class_index, outcomes.cost_tokens, len(inputs.profile.classes))
             self.router.listener = self._tally
-        # The engine extends chains by generated blocks; the router knows prompts only.
-        self.router.chains = [tuple(chain) for chain in chains] if chains is not None else None
+        # The engines put chains of their own in the place of these when they extend them by generated blocks.
+        self.router.chains = None if chains is None else list(chains)
         if options.enable_prefix_caching:
             self.router.cached_blocks = [set() for _ in range(count)]
         cut = options.max_model_len

@@ -150,7 +150,6 @@ def test_the_cheapest_endpoint_is_that_of_the_formula(
     assert cost(chosen) == min(map(cost, eligible))
 
 
-@pytest.mark.xfail(reason="a fixed cache hit loads its worker with its cost, which is at least 1")
 def test_a_fully_cached_request_is_no_active_prefill() -> None:
     table = RequestTable()
     table.append(10, policy_header="A", cached_tokens=10)

@@ -190,13 +190,16 @@ def test_a_backlog_is_served_like_the_model_to_the_last_request(
 
 @given(
     classes=st.lists(
-        st.tuples(st.integers(1, 40), st.lists(st.integers(1, 60), min_size=40, max_size=40)), min_size=2, max_size=3
+        st.tuples(st.integers(60, 200), st.lists(st.integers(1, 60), min_size=40, max_size=40)), min_size=2, max_size=4
     ),
 )
 def test_backlogged_classes_are_served_in_proportion_up_to_one_quantum_and_one_request(
     classes: list[tuple[int, list[int]]],
 ) -> None:
-    """While all wait, service / quantum of two classes differs by at most one head and some quanta."""
+    """While all wait and every quantum pays for any request, service / quantum of two classes stays close.
+
+    Smaller quanta do not have this property: bulk rounds then favour classes by their place in the ring.
+    """
     shop = Shop([(quantum, False) for quantum, _ in classes], "documented")
     for index, (_, waiting) in enumerate(classes):
         for cost in waiting:
@@ -207,5 +210,5 @@ def test_backlogged_classes_are_served_in_proportion_up_to_one_quantum_and_one_r
         assert winner is not None
         served[shop.requests[winner.row][0]] += winner.cost
         rounds = [tokens / quantum for tokens, (quantum, _) in zip(served, classes, strict=True)]
-        slack = max(60 / quantum for quantum, _ in classes) + 1
-        assert max(rounds) - min(rounds) <= 2 * slack
+        slack = sorted((60 / quantum for quantum, _ in classes), reverse=True)
+        assert max(rounds) - min(rounds) <= 1 + slack[0] + slack[1]

@@ -290,7 +290,6 @@ def test_progress_is_told_and_can_end_a_run() -> None:
         replay(ring_of({"A": 1}), table, record=False, progress=stop)
 
 
-@pytest.mark.xfail(reason="identities of blocks are made one by one, whether or not a pool can hold them")
 def test_a_prompt_that_no_pool_can_hold_takes_no_room_for_its_blocks() -> None:
     table = rows({"isl": 64 * 1_000_000})
     tracemalloc.start()
