@@ -6,7 +6,7 @@ import streamlit as st
 
 from drr.ui import lab_state, policy_tab, results, runs, stage_view, workers_tab, workload_scenarios, workload_tab
 
-STAGE_WIDTH = 900
+STALE = "Not from this text: the picture is of the last run."
 
 lab_state.prepare()
 st.session_state["lab:policy"] = policy_tab.current_text()
@@ -37,5 +37,5 @@ with right:
         st.warning(f"{why}{kept}")
     if view.run is not None:
         results.show_line(view.run)
-        stage_view.show(view.run, STAGE_WIDTH)
+        stage_view.show(view.run, slot="lab", stale="" if view.is_current else STALE)
         results.show_figures(view.run)

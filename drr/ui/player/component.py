@@ -1,0 +1,114 @@
+"""The player on the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Literal
+
+import streamlit as st
+
+from drr.charts.palette import class_slots
+from drr.simulation.recording import Run
+from drr.ui.look import theme
+from drr.ui.player import messages
+from drr.ui.player.messages import View, message
+from drr.ui.player.pack import pack, pack_id
+from drr.ui.player.plotly_source import plotly_sources
+
+Part = Literal["numbers", "timelines", "log"]
+PARTS: tuple[Part, ...] = ("numbers", "timelines", "log")
+
+_SLOTS = "player:slots"
+_HIDDEN = "<style>.st-key-{key} {{ display: none; }}</style>"
+
+
+def player(
+    run: Run,
+    *,
+    key: str,
+    start: int | None = None,
+    parts: Sequence[Part] = PARTS,
+    linked: str = "",
+    stale: str = "",
+    guess: bool | None = None,
+) -> View:
+    """Show a recorded run with at least one step, and return what the browser shows of it.
+
+    ``start`` is the step to begin with, by default a decision in the middle; later the playhead stays where it is,
+    through reruns, other pages, themes and widths, and keeps its simulated time when ``run`` is another one. Players
+    with the same ``linked`` text move together in simulated time, or step by step where it begins with ``step:``.
+    ``stale`` says, over the dimmed picture, why it is not the one to expect. ``guess`` turns "guess first" on or off
+    whenever it changes; None leaves that to the user. Works inside of a fragment, and makes one of its own: only that
+    runs again while the run is played.
+    """
+    begin = messages.middle_decision(run) if start is None else start
+    options = {"parts": list(parts), "linked": linked, "stale": stale, "guess": guess}
+    _fragment(run, key, begin, options)
+    return current_view(run, key, begin)
+
+
+def go_to(key: str, *, step: int | None = None, time_ms: float | None = None) -> None:
+    """Move the playhead of the player called ``key`` to a step (-1: the start) or to a simulated time.
+
+    To be called before the player is rendered, or in a callback.
+    """
+    st.session_state[f"{key}:go"] = {"number": time.time_ns() // 1_000_000, "step": step, "time_ms": time_ms}
+
+
+def current_view(run: Run, key: str, start: int = -1) -> View:
+    """What the player called ``key`` shows of ``run``, as it last said; at ``start`` where it has not said anything."""
+    return View.of(_said_by_browser(key), run, pack_id(run), start)
+
+
+@st.fragment
+def _fragment(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
+    names = run.class_names
+    # A class keeps its colour for the whole session, however the policy changes.
+    slots = class_slots(names, keep=st.session_state.get(_SLOTS))
+    st.session_state[_SLOTS] = {**st.session_state.get(_SLOTS, {}), **slots}
+    now = theme()
+    note = {"to": key, "plotly": plotly_sources(), "start": start}
+    _component()(
+        key=key, data=message(note, pack(run, now, keep=slots)), default={"view": None}, on_view_change=_nothing
+    )
+    view = current_view(run, key, start)
+    run_id = pack_id(run)
+    feeds: dict[str, Any] = {
+        "settings": {"to": key, "kind": "settings", **options, "go": st.session_state.get(f"{key}:go")},
+        "said": {"to": key, **messages.said(run, run_id, view)},
+    }
+    if view.timeline is not None:
+        blob = messages.timeline(run, run_id, view.timeline, theme=now, keep=slots)
+        feeds["timeline"] = message({"to": key}, blob)
+    answered = f"{key}:csv"
+    if view.csv is not None and st.session_state.get(answered) != (run_id, view.csv):
+        st.session_state[answered] = (run_id, view.csv)
+        feeds["csv"] = message({"to": key}, messages.csv(run, view.csv))
+    hidden = f"{key}_feeds".replace(":", "-")
+    with st.container(key=hidden):
+        st.html(_HIDDEN.format(key=hidden))
+        for kind, data in feeds.items():
+            _component()(key=f"{key}:{kind}", data=data)
+
+
+def _nothing() -> None:
+    """That the browser reported something is reason enough to run again."""
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    """The declared component, which takes a run or something to say; not made at import, when no runtime may be there.
+
+    One for both, since the browser shares what a component knows only among mounts of the same one.
+    """
+    component: Callable[..., Any] = st.components.v2.component(
+        "ringside.player", js="index.js", css="player.css", isolate_styles=False
+    )
+    return component
+
+
+def _said_by_browser(key: str) -> Any:
+    state: Any = st.session_state.get(key)
+    return state.get("view") if state else None
