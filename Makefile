@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run env env-dev test lint types check format bench fuzz mutants wheel clean
+.PHONY: help run env env-dev test lint types check format bench fuzz mutants wheel editor clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ fuzz: env-dev  ## the Hypothesis tests with far more examples
 
 mutants: env-dev  ## break the scheduler on purpose, line by line, and see whether a test notices
 	$(BIN)/python tests/mutants.py $(MUTANTS_FLAGS)
+
+editor:  ## the editor's bundle again, from drr/ui/editor/src; needs Node and npm
+	cd drr/ui/editor && npm ci --ignore-scripts && npm run build
 
 wheel: env-dev  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

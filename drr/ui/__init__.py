@@ -1,0 +1,1 @@
+"""Streamlit glue: components, session state, background runs and widgets."""

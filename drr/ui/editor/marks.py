@@ -1,0 +1,50 @@
+"""From the line and column of a diagnostic to the stretch of text it speaks of, in the units of a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from drr.policy import Diagnostic
+
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # what the YAML parser counts as the end of a line
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"'
+    r"|'(?:[^']|'')*'"
+    r"|(?:[^\s:#,\[\]{}]|:(?![\s,\]}])|(?<=\S)#|[ \t](?![\s#]))+"
+)
+
+
+def marks(text: str, diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    """Every diagnostic with ``from`` and ``to``: offsets into ``text`` in UTF-16 units, as JavaScript counts.
+
+    A mark covers the word or quoted text that starts at the diagnostic's place, within its line; at the end of a line
+    it is empty.
+    """
+    starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+    found = []
+    for each in diagnostics:
+        line = min(each.line, len(starts)) - 1
+        end = starts[line + 1] if line + 1 < len(starts) else len(text)
+        # Columns are counted without a byte-order mark.
+        begin = min(starts[line] + each.column - 1 + (line == 0 and text.startswith("\ufeff")), end)
+        words = text[begin:end]
+        token = _TOKEN.match(words)
+        length = len(token[0].rstrip()) if token else len(words.rstrip()[:1])
+        units = _utf16_units(text[:begin])
+        found.append(
+            {
+                "from": units,
+                "to": units + _utf16_units(text[begin : begin + length]),
+                "severity": each.severity,
+                "message": each.message,
+                "allowed": each.allowed,
+                "suggestion": each.suggestion,
+            }
+        )
+    return found
+
+
+def _utf16_units(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)
