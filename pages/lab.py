@@ -4,24 +4,45 @@ from __future__ import annotations
 
 import streamlit as st
 
-from drr.ui import lab_state, policy_tab, results, runs, stage_view, workers_tab, workload_scenarios, workload_tab
+from drr.ui import (
+    doctor_panel,
+    file_bar,
+    lab_state,
+    policy_tab,
+    results,
+    runs,
+    share,
+    stage_view,
+    workers_tab,
+    workload_scenarios,
+    workload_tab,
+)
 
 STALE = "Not from this text: the picture is of the last run."
 
+file_bar.start()
 lab_state.prepare()
+share.open_link(policy_tab.show_step)
 st.session_state["lab:policy"] = policy_tab.current_text()
+file_bar.follow()
 inputs = lab_state.inputs()
 
 left, right = st.container(key="sides").columns([4, 9], gap="large")
 with left:
     workload_scenarios.show(inputs.experiment)
-    policy, workload, workers = st.tabs(["Policy", "Workload", "Workers"])
+    tabs = ["Policy", "Workload", "Workers"]
+    policy, workload, workers = st.tabs(tabs, key="lab:tab", on_change="rerun")
     with policy:
-        asked_by_key = policy_tab.show(inputs.reading)
-    with workload:
-        workload_tab.show(inputs.problems)
-    with workers:
-        workers_tab.show()
+        asked_by_key = policy_tab.show(inputs)
+        doctor = st.container()
+        policy_tab.show_commands(inputs.reading)
+    # Behind another tab there is no width to draw in, so it waits until it is opened.
+    if workload.open:
+        with workload:
+            workload_tab.show(inputs)
+    if workers.open:
+        with workers:
+            workers_tab.show(inputs.experiment)
     if st.button("Run", type="primary", width="stretch") or asked_by_key:
         runs.retry("lab")
 
@@ -29,8 +50,7 @@ with right:
     view = runs.run_of(inputs.experiment, "lab")
     if view.is_pending:
         runs.show_progress("lab")
-    if view.error:
-        st.error(view.error)
+    runs.show_trouble(view, "lab")
     if inputs.experiment is None:
         why = "This text is not valid" if not inputs.reading.ok else "The workload is not valid"
         kept = "; the picture is from the last valid input." if view.run is not None else "."
@@ -39,3 +59,6 @@ with right:
         results.show_line(view.run)
         stage_view.show(view.run, slot="lab", stale="" if view.is_current else STALE)
         results.show_figures(view.run)
+
+with doctor:
+    doctor_panel.show(view, go_to=policy_tab.show_step, use=policy_tab.use_quanta)

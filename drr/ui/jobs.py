@@ -132,7 +132,7 @@ class RunPool:
     ) -> None:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
-        self._queue: deque[Job] = deque()
+        self._waiting: deque[Job] = deque()
         self._seconds = float(SECONDS_PER_RUN.value) if seconds_per_run is None else seconds_per_run
         self._grace_s = cancel_grace_s
         self._command = command
@@ -151,15 +151,15 @@ class RunPool:
                 job.end("failed", error="the server is going down")
                 return job
             self._fill()
-            self._queue.append(job)
+            self._waiting.append(job)
             self._start_next()
             return job
 
     def cancel(self, owner: str) -> None:
         """Give up what an owner asked for."""
         with self._lock:
-            for job in [job for job in self._queue if job.owner == owner]:
-                self._queue.remove(job)
+            for job in [job for job in self._waiting if job.owner == owner]:
+                self._waiting.remove(job)
                 job.end("cancelled", error="cancelled")
             for process in self._processes:
                 current = process.job
@@ -171,7 +171,7 @@ class RunPool:
     def ahead_of(self, job: Job) -> int:
         """How many runs have to end or be given up before a queued job starts; 0 once it has started."""
         with self._lock:
-            return self._queue.index(job) + 1 if job in self._queue else 0
+            return self._waiting.index(job) + 1 if job in self._waiting else 0
 
     def pids(self) -> list[int]:
         """The process numbers of the worker processes there are now."""
@@ -183,8 +183,8 @@ class RunPool:
         with self._lock:
             self._closed.set()
             processes = list(self._processes)
-            while self._queue:
-                self._queue.popleft().end("failed", error="the server is going down")
+            while self._waiting:
+                self._waiting.popleft().end("failed", error="the server is going down")
         for process in processes:
             process.close()
 
@@ -195,8 +195,8 @@ class RunPool:
 
     def _start_next(self) -> None:
         for process in self._processes:
-            if self._queue and process.job is None:
-                process.start(self._queue.popleft())
+            if self._waiting and process.job is None:
+                process.start(self._waiting.popleft())
 
     def _heard(self, process: _Process, message: tuple[object, ...]) -> None:
         with self._lock:
@@ -223,7 +223,7 @@ class RunPool:
             if process in self._processes:
                 self._processes.remove(process)
             # One that could not even start is not replaced until somebody asks for a run: it would die again and again.
-            if not self._closed.is_set() and (process.has_answered or self._queue):
+            if not self._closed.is_set() and (process.has_answered or self._waiting):
                 self._fill()
                 self._start_next()
 

@@ -1,16 +1,21 @@
-"""The Policy tab: a sample or a file, the text, what is wrong with it and where, the model."""
+"""The Policy tab: where the text comes from and goes to, the text, what is wrong with it and where, its numbers."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from drr.policy import PolicyReading
+from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
-from drr.ui.editor import editor_text, policy_editor, put_text
+from drr.ui import commands, file_bar, quantum_sliders, share
+from drr.ui.editor import editor_text, policy_editor
+from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
 from drr.ui.look import plain
+from drr.ui.player import current_view, go_to
+from drr.ui.runs import shown_run
 
-EDITOR = "lab:policy_editor"
-OWN = "own text"
+PLAYER = "lab:stage"
+EDITOR_HEIGHT = 400
 SHOWN_FINDINGS = 6
 
 _SIGNS = {"error": "✕ error", "warning": "△ warning", "info": "ⓘ note"}
@@ -18,38 +23,86 @@ _SIGNS = {"error": "✕ error", "warning": "△ warning", "info": "ⓘ note"}
 
 def current_text() -> str:
     """The policy text as it is in the editor now."""
-    return editor_text(EDITOR, st.session_state["lab:policy"])
+    return editor_text(POLICY_EDITOR, st.session_state["lab:policy"])
 
 
-def load_text(text: str) -> None:
-    """Put another policy text into the editor (one undo step there)."""
-    st.session_state["lab:policy"] = text
-    put_text(EDITOR, text)
+def show_step(step: int) -> None:
+    """Move the playhead of the Lab to a step."""
+    go_to(PLAYER, step=step)
+
+
+def use_quanta(quanta: tuple[tuple[str, int], ...]) -> None:
+    """Put quanta by class name into the text of the policy that is shown."""
+    text = current_text()
+    reading = quantum_sliders.read(text)
+    if reading is None:
+        return
+    profile, path = reading
+    wanted = dict(quanta)
+    for index, each in enumerate(profile.classes):
+        if each.name in wanted:
+            text = set_value(text, f"{joined_path(path, 'policy_classes')}[{index}].quantum", wanted[each.name])
+    load_policy_text(text)
+
+
+def show(inputs: LabInputs) -> bool:
+    """Draw the tab; True when the editor asked for a run just now."""
+    reading = inputs.reading
+    file_bar.show()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _open_menu()
+        _share_menu(inputs)
+    share.show_messages()
+    text = st.session_state["lab:policy"]
+    state = policy_editor(text, diagnostics=reading.diagnostics, key=POLICY_EDITOR, height=EDITOR_HEIGHT)
+    _findings(reading)
+    _model(reading)
+    quantum_sliders.show(reading, text=current_text, put=load_policy_text)
+    return state.run_requested
+
+
+def show_commands(reading: PolicyReading) -> None:
+    """How to run the policy on the real router."""
+    if reading.document is not None:
+        model = st.session_state["lab:model"]
+        file = file_bar.followed()
+        name = commands.FILE_NAME if file is None else file.path.name
+        commands.show(reading.document.profile_for(model), model=model, file_name=name)
 
 
 def _choose_sample() -> None:
     name = st.session_state["lab:sample"]
-    if name != OWN:
-        load_text(sample(name).text())
+    if name is not None:
+        load_policy_text(sample(name).text())
 
 
-def show(reading: PolicyReading) -> bool:
-    """Draw the tab; True when the editor asked for a run just now."""
+def _open_menu() -> None:
     titles = {each.name: each.title for each in SAMPLES}
-    text = st.session_state["lab:policy"]
-    st.selectbox(
-        "Sample",
-        list(titles),
-        key="lab:sample",
-        format_func=titles.__getitem__,
-        on_change=_choose_sample,
-        help="Loads another policy into the editor; Ctrl+Z there brings yours back.",
+    with st.popover("Open"):
+        st.selectbox(
+            "Sample",
+            list(titles),
+            key="lab:sample",
+            format_func=titles.__getitem__,
+            on_change=_choose_sample,
+            help="Loads another policy into the editor; Ctrl+Z there brings yours back.",
+        )
+        share.show_open(show_step)
+
+
+def _share_menu(inputs: LabInputs) -> None:
+    text: str = st.session_state["lab:policy"]
+    st.download_button(
+        "Download", text.removeprefix("\ufeff"), commands.FILE_NAME, "application/yaml", on_click="ignore"
     )
-    state = policy_editor(text, diagnostics=reading.diagnostics, key=EDITOR, height=420)
-    _findings(reading)
-    _model(reading)
-    st.download_button("Download YAML", text, "policy-classes.yaml", "application/yaml", on_click="ignore")
-    return state.run_requested
+    with st.popover("Share"):
+        share.show_share(inputs.experiment, shown_step)
+
+
+def shown_step() -> int | None:
+    """The step under the playhead of the Lab, None where there is no picture."""
+    run = shown_run("lab")
+    return None if run is None or not run.n_steps else current_view(run, PLAYER).step
 
 
 def _findings(reading: PolicyReading) -> None:
@@ -65,7 +118,7 @@ def _findings(reading: PolicyReading) -> None:
         if diagnostic.allowed:
             parts.append(f"Allowed: {plain(diagnostic.allowed)}.")
         if diagnostic.suggestion is not None:
-            parts.append(f"Did you mean `{diagnostic.suggestion}`?")
+            parts.append(f"Did you mean {plain(diagnostic.suggestion)}?")
         show_one(" ".join(parts))
     if len(found) > SHOWN_FINDINGS:
         st.caption(f"and {len(found) - SHOWN_FINDINGS:,} more; every one is marked in the text")
@@ -73,7 +126,9 @@ def _findings(reading: PolicyReading) -> None:
 
 def _model(reading: PolicyReading) -> None:
     """Choose the model where the policy names some."""
-    if reading.document is None or not reading.document.models:
+    if reading.document is None:
+        return
+    if not reading.document.models:
         st.session_state["lab:model"] = None
         return
     names = [None, *reading.document.models]

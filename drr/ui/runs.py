@@ -130,6 +130,12 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
     return _view(slot, is_current=True)
 
 
+def shown_run(slot: str) -> Run | None:
+    """The last run there was for a place on a page."""
+    last: RunResult | None = st.session_state.get(f"{slot}:result")
+    return None if last is None else last.run
+
+
 def _view(slot: str, *, is_current: bool, is_pending: bool = False, error: str = "") -> RunView:
     last: RunResult | None = st.session_state.get(f"{slot}:result")
     run, found = (None, ()) if last is None else (last.run, last.findings)
