@@ -7,11 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from drr.errors import DrrError
-from drr.policy import PolicyReading, read_policy
+from drr.errors import DrrError, WorkloadError
+from drr.policy import Diagnostic, PolicyReading, read_policy
 from drr.policy.samples import SAMPLES
 from drr.simulation.engine_options import EngineOptions
-from drr.ui.editor import editor_text, put_text
+from drr.ui.editor import put_text
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload, TypedWorkload, Workload
 from drr.workload.mapping import ClassMapping
 from drr.workload.scenarios import SCENARIOS, scenario
@@ -28,6 +28,7 @@ DEFAULTS: dict[str, object] = {
     "lab:model": None,
     "lab:workload_kind": "Generated",
     "lab:spec": _FIRST.workload.text,
+    "lab:spec_view": "Form",
     "lab:typed": _LECTURE.text,
     "lab:capacity": "open",
     "lab:typed_alone": True,
@@ -58,10 +59,11 @@ DEFAULTS: dict[str, object] = {
 
 KINDS = ("Generated", "Typed queues", "Trace")
 
+LARGEST_NUMBER = 2**53 - 1
+"""The largest whole number a number field of a browser can hold."""
+
 POLICY_EDITOR = "lab:policy_editor"
 """Key of the editor that holds the policy text."""
-SPEC_EDITOR = "lab:spec_editor"
-"""Key of the editor that holds the workload spec."""
 
 _CLUSTER_WIDGETS = {
     "model": "lab:model",
@@ -104,7 +106,6 @@ def prepare() -> None:
         state[name] = state.get(name, value)
     if "lab:policy" not in state:
         state["lab:policy"] = _FIRST.policy_text
-    state["lab:spec"] = editor_text(SPEC_EDITOR, state["lab:spec"])
 
 
 def load(experiment: Experiment) -> None:
@@ -136,17 +137,11 @@ def load_policy_text(text: str) -> None:
     put_text(POLICY_EDITOR, text)
 
 
-def load_spec_text(text: str) -> None:
-    """Put another workload spec into the editor (one undo step there)."""
-    st.session_state["lab:spec"] = text
-    put_text(SPEC_EDITOR, text)
-
-
 def _load_workload(workload: Workload) -> None:
     state = st.session_state
     if isinstance(workload, SpecWorkload):
         state["lab:workload_kind"] = "Generated"
-        load_spec_text(workload.text)
+        state["lab:spec"] = workload.text
     elif isinstance(workload, TypedWorkload):
         state["lab:workload_kind"] = "Typed queues"
         state["lab:typed"] = workload.text
@@ -165,11 +160,15 @@ def _load_workload(workload: Workload) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LabInputs:
-    """What is on the page: the policy as read, what is wrong with the rest, the experiment where nothing is."""
+    """What is on the page: the policy as read, the experiment where nothing is wrong.
+
+    ``diagnostics`` are about the text of the workload, ``problems`` about everything else.
+    """
 
     reading: PolicyReading
     problems: tuple[str, ...]
     experiment: Experiment | None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def inputs() -> LabInputs:
@@ -180,9 +179,9 @@ def inputs() -> LabInputs:
     if not reading.ok and not typed_alone:
         return LabInputs(reading, (), None)
     try:
-        workload, problems = _workload(reading, typed_alone)
-        if workload is None:
-            return LabInputs(reading, problems, None)
+        workload, diagnostics = _workload(reading, typed_alone)
+        if any(each.severity == "error" for each in diagnostics):
+            return LabInputs(reading, (), None, diagnostics)
         experiment = Experiment(
             policy_text="" if typed_alone else text,
             workload=workload,
@@ -191,7 +190,7 @@ def inputs() -> LabInputs:
         )
     except DrrError as error:
         return LabInputs(reading, (str(error),), None)
-    return LabInputs(reading, (), experiment)
+    return LabInputs(reading, (), experiment, diagnostics)
 
 
 def _engine() -> EngineOptions:
@@ -200,25 +199,23 @@ def _engine() -> EngineOptions:
     return EngineOptions(**{**values, **state["lab:engine_rest"]})
 
 
-def _workload(reading: PolicyReading, typed_alone: bool) -> tuple[Workload | None, tuple[str, ...]]:
+def _workload(reading: PolicyReading, typed_alone: bool) -> tuple[Workload, tuple[Diagnostic, ...]]:
+    """The workload and what is to say about its text; raises :class:`WorkloadError` where there is none."""
     state = st.session_state
     kind = state["lab:workload_kind"]
     if kind == "Generated":
-        spec = read_spec(state["lab:spec"])
-        problems = tuple(d.text() for d in spec.diagnostics if d.severity == "error")
-        return (None, problems) if problems else (SpecWorkload(state["lab:spec"]), ())
+        return SpecWorkload(state["lab:spec"]), read_spec(state["lab:spec"]).diagnostics
     if kind == "Typed queues":
         profile = None
         if not typed_alone and reading.document is not None:
             profile = reading.document.profile_for(state["lab:model"])
         typed = read_typed(state["lab:typed"], profile)
-        problems = tuple(d.text() for d in typed.diagnostics if d.severity == "error")
-        return (None, problems) if problems else (TypedWorkload(state["lab:typed"], state["lab:capacity"]), ())
+        return TypedWorkload(state["lab:typed"], state["lab:capacity"]), typed.diagnostics
     trace: StoredTrace | None = state["lab:trace"]
     if trace is None:
-        return None, ("choose a trace file first",)
+        raise WorkloadError("choose a trace file first")
     if trace.path is None:
-        return None, (f"upload the trace {trace.name}: a shared experiment names its trace, it does not hold it",)
+        raise WorkloadError(f"upload the trace {trace.name}: a shared experiment names its trace, it does not hold it")
     workload = TraceWorkload(
         trace.name,
         trace.sha256,

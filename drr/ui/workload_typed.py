@@ -1,0 +1,116 @@
+"""Typed queues: the lines, what the workers do, and buttons that add to the lines at the playhead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from drr.policy import Diagnostic
+from drr.simulation.recording import Run
+from drr.simulation.state import StepKind
+from drr.ui import workload_findings
+from drr.ui.player import current_view
+from drr.ui.run_task import RunResult
+from drr.workload.experiment import Experiment, TypedWorkload
+from drr.workload.link import FILE_SUFFIX, to_file
+from drr.workload.typed import load_typed
+from drr.workload.typed_edits import with_arrival, with_change
+
+CAPACITIES = {
+    "open": "workers are never busy",
+    "one": "a worker does one request at a time",
+    "policy": "the policy's busy thresholds decide",
+}
+STAGE = "lab:stage"
+"""Key of the player whose playhead says after how many dispatches the buttons add."""
+_WORKER_BUTTONS = 8
+_SIGNS = (
+    "After a number: `@2` arrives after 2 dispatches · `!1` strict priority · `^5` priority jump, s · `>0` only "
+    "worker 0 · `/80` of it cached. A line `* hold 0 @2` keeps worker 0 busy after 2 dispatches, `* free 0 @4` "
+    "frees it."
+)
+
+
+def show(diagnostics: Sequence[Diagnostic], experiment: Experiment | None) -> None:
+    """Draw the lines and what belongs to them."""
+    text: str = st.session_state["lab:typed"]
+    st.text_area("Tokens of each request, one class per line", key="lab:typed", height=168)
+    workload_findings.show(text, diagnostics)
+    st.caption(_SIGNS)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left.selectbox("Capacity", list(CAPACITIES), key="lab:capacity", format_func=CAPACITIES.__getitem__)
+    right.toggle(
+        "Quanta from these lines",
+        key="lab:typed_alone",
+        help="On: the numbers in parentheses are the quanta, the policy is not used. Off: the lines name classes or "
+        "families of the policy.",
+    )
+    if experiment is not None and isinstance(experiment.workload, TypedWorkload):
+        _at_the_playhead(experiment, experiment.workload)
+        _save(experiment)
+
+
+def _at_the_playhead(experiment: Experiment, typed: TypedWorkload) -> None:
+    """Buttons that add a request or a change of a worker after the dispatches the stage shows."""
+    profile = experiment.profile() if experiment.policy_text.strip() else None
+    names = load_typed(typed.text, profile).class_names
+    st.markdown("**At the playhead**", help="Adds to the lines above, after the dispatches the stage shows now.")
+    which, tokens, button = st.columns([2, 2, 2], vertical_alignment="bottom")
+    which.selectbox("Class", names, key="typed:class")
+    tokens.number_input("Tokens", 1, 1_000_000, 30, key="typed:tokens")
+    button.button("Arrive", key="typed:arrive", on_click=_arrive, width="stretch")
+    with st.container(horizontal=True, gap="small"):
+        for worker in range(min(experiment.workers, _WORKER_BUTTONS)):
+            st.button(
+                f"Block / free worker {worker}",
+                key=f"typed:worker:{worker}",
+                on_click=_block_or_free,
+                args=(worker,),
+                help="Busy for every class until it is freed.",
+            )
+
+
+def dispatches_at(run: Run, step: int) -> int:
+    """How many requests had been dispatched right after a step."""
+    kinds = run.kinds[: step + 1]
+    return sum(kind in (StepKind.BYPASSED, StepKind.DECISION, StepKind.HEAD_ERROR) for kind in kinds)
+
+
+def is_held(run: Run, step: int, worker: int) -> bool:
+    """Whether a line of the script keeps a worker busy at a step."""
+    mine = [each for each in run.state_at(step).endpoints if each.worker_id == worker]
+    return bool(mine) and all(all(limit == -1 for limit in each.limits_tokens) for each in mine)
+
+
+def _arrive() -> None:
+    state = st.session_state
+    run, step = _on_stage()
+    after = dispatches_at(run, step) if run is not None else 0
+    state["lab:typed"] = with_arrival(state["lab:typed"], state["typed:class"], state["typed:tokens"], after=after)
+
+
+def _block_or_free(worker: int) -> None:
+    run, step = _on_stage()
+    after = dispatches_at(run, step) if run is not None else 0
+    held = run is not None and is_held(run, step, worker)
+    text: str = st.session_state["lab:typed"]
+    st.session_state["lab:typed"] = with_change(text, "free" if held else "hold", worker, after=after)
+
+
+def _on_stage() -> tuple[Run | None, int]:
+    """The run on the stage and the step of its playhead."""
+    result: RunResult | None = st.session_state.get("lab:result")
+    return (None, -1) if result is None else (result.run, current_view(result.run, STAGE).step)
+
+
+def _save(experiment: Experiment) -> None:
+    st.download_button(
+        "Save as a scenario file",
+        to_file(experiment),
+        f"lesson{FILE_SUFFIX}",
+        "application/json",
+        on_click="ignore",
+        type="tertiary",
+        help="The lines, the quanta, the workers and the cursor rule; drop it on this page another day.",
+    )
