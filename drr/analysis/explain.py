@@ -11,6 +11,13 @@ from dataclasses import dataclass
 
 from drr.analysis.explain_arrivals import arrival_text
 from drr.analysis.explain_calls import VisitLine, dispatch_text, empty_call_text, visit_lines, visit_text
+from drr.analysis.explain_rivals import (
+    is_rival,
+    rival_dispatch_text,
+    rival_empty_text,
+    rival_visit_lines,
+    rival_visit_text,
+)
 from drr.analysis.explain_waiting import Scene, scene_at
 from drr.analysis.explain_words import label, number
 from drr.analysis.explain_workers import change_headline, change_text, completion_headline, signal_text
@@ -49,7 +56,8 @@ def explain(run: Run, step: int) -> Explanation:
     if not 0 <= step < run.n_steps:
         raise IndexError(f"step {step} of a run with {run.n_steps} steps")
     scene = scene_at(run, step)
-    return Explanation(_headline(scene), _text(scene), visit_lines(scene))
+    lines = rival_visit_lines(scene) if is_rival(scene) else visit_lines(scene)
+    return Explanation(_headline(scene), _text(scene), lines)
 
 
 def explain_visit(run: Run, step: int, visit_index: int) -> str:
@@ -61,7 +69,7 @@ def explain_visit(run: Run, step: int, visit_index: int) -> str:
     visits = len(scene.after.visits)
     if not 0 <= visit_index < visits:
         raise IndexError(f"visit {visit_index} of a step with {visits} visits")
-    return visit_text(scene, visit_index)
+    return rival_visit_text(scene, visit_index) if is_rival(scene) else visit_text(scene, visit_index)
 
 
 def decision_number(run: Run, step: int) -> int:
@@ -99,9 +107,9 @@ def _headline(scene: Scene) -> str:
 def _text(scene: Scene) -> str:
     kind = scene.after.kind
     if kind == StepKind.EMPTY_CALL:
-        return empty_call_text(scene)
+        return rival_empty_text(scene) if is_rival(scene) else empty_call_text(scene)
     if kind in CALL_KINDS:
-        return dispatch_text(scene)
+        return rival_dispatch_text(scene) if is_rival(scene) else dispatch_text(scene)
     if kind in (StepKind.FIRST_TOKEN, StepKind.COMPLETION):
         return signal_text(scene)
     if kind == StepKind.WORKER_CHANGE:

@@ -31,14 +31,14 @@ def visit_text(scene: Scene, position: int) -> str:
     visit = scene.after.visits[position]
     name = scene.name(visit.class_index)
     kept, cost = number(visit.deficit_before), number(visit.head_cost_tokens)
-    held = _held(scene, visit)
+    held = held_text(scene, visit)
     rule = visit.rule
     if rule == VisitRule.EMPTY:
         return f"{name}: nothing waits here, so its deficit is 0."
     if rule == VisitRule.BLOCKED:
-        return f"{name}: blocked, so it keeps its {kept} tokens and is granted nothing; it {_waits(scene, visit)}."
+        return f"{name}: blocked, so it keeps its {kept} tokens and is granted nothing; it {waits_text(scene, visit)}."
     if rule == VisitRule.CARRY_BLOCKED:
-        return f"{name}: carried, so it is looked at first, but it {_waits(scene, visit)}; the carry is forgotten."
+        return f"{name}: carried, so it is looked at first, but it {waits_text(scene, visit)}; the carry is forgotten."
     if rule == VisitRule.CARRY_SHORT:
         return (
             f"{name}: carried, so it is looked at first, but its head costs {cost} tokens, more than the {kept} kept; "
@@ -49,7 +49,7 @@ def visit_text(scene: Scene, position: int) -> str:
     if rule in BULK_RULES:
         return _bulk_text(scene, visit, held, cost)
     first = "carried, so it is looked at first: " if rule == VisitRule.CARRY_PAYS else ""
-    return f"{name}: {first}{held}, enough for its head's {cost}; {_charge(scene, visit)}."
+    return f"{name}: {first}{held}, enough for its head's {cost}; {charge_text(scene, visit)}."
 
 
 def _bulk_text(scene: Scene, visit: Visit, held: str, cost: str) -> str:
@@ -59,7 +59,7 @@ def _bulk_text(scene: Scene, visit: Visit, held: str, cost: str) -> str:
     fewest = "the fewest, so it gets them" if own == least else f"and gets the fewest anybody needs, {number(least)}"
     start = f"{name}: needs {needs} {verb(own, 'round', 'rounds')}, {fewest}: {held}"
     if visit.rule == VisitRule.BULK_PAYS:
-        return f"{start}, enough for its head's {cost}; {_charge(scene, visit)}."
+        return f"{start}, enough for its head's {cost}; {charge_text(scene, visit)}."
     if visit.rule == VisitRule.BULK_SHORT:
         return f"{start}, still short of its head's {cost}."
     return f"{start}, which it keeps, since it stands behind the winner."
@@ -69,7 +69,7 @@ def _quantum(scene: Scene, class_index: int) -> int:
     return scene.run.profile.classes[class_index].quantum
 
 
-def _held(scene: Scene, visit: Visit) -> str:
+def held_text(scene: Scene, visit: Visit) -> str:
     """What a class has once it was granted what it was granted: ``0 kept + 512 granted = 512 tokens``."""
     kept = visit.deficit_before
     total = number(kept + visit.granted_tokens)
@@ -81,7 +81,7 @@ def _held(scene: Scene, visit: Visit) -> str:
     return f"{number(kept)} tokens kept"
 
 
-def _charge(scene: Scene, visit: Visit) -> str:
+def charge_text(scene: Scene, visit: Visit) -> str:
     """What the winner pays and what is left."""
     paid = f"it pays {number(visit.charged_tokens)}"
     rest = visit.deficit_before + visit.granted_tokens - visit.charged_tokens
@@ -91,7 +91,7 @@ def _charge(scene: Scene, visit: Visit) -> str:
     return f"{paid}; nothing more waits there, so {dropped}"
 
 
-def _waits(scene: Scene, visit: Visit) -> str:
+def waits_text(scene: Scene, visit: Visit) -> str:
     """``waits for worker 2, which holds ...`` for a class the call found blocked."""
     clause = blocked_clauses(scene, [visit.class_index], when="before")[0]
     return clause.removeprefix(f"{scene.name(visit.class_index)} ")
@@ -128,13 +128,13 @@ def dispatch_text(scene: Scene) -> str:
             )
         else:
             start = f"{before}: it had "
-    sentences.append(f"{start}{_held(scene, winner)}{_bulk_others(scene, winner)}; {_pays(scene, winner)}.")
-    sentences.append(_destination(scene))
+    sentences.append(f"{start}{held_text(scene, winner)}{_bulk_others(scene, winner)}; {_pays(scene, winner)}.")
+    sentences.append(destination_text(scene))
     return " ".join(sentences)
 
 
 def _pays(scene: Scene, winner: Visit) -> str:
-    return f"{_charge(scene, winner)}, and {_cursor_text(scene, winner)}"
+    return f"{charge_text(scene, winner)}, and {_cursor_text(scene, winner)}"
 
 
 def _forgotten(scene: Scene) -> str:
@@ -182,7 +182,7 @@ def _short_clauses(scene: Scene, short: list[Visit], names: list[str]) -> list[s
     clauses = []
     named = short if len(short) <= _NAMED + 1 else short[:_NAMED]
     for visit, name in zip(named, names, strict=False):
-        clause = f"{name} had {_held(scene, visit)}"
+        clause = f"{name} had {held_text(scene, visit)}"
         if rounds:
             needs, own = ceil_rounds(visit.head_cost_tokens, visit.deficit_after, _quantum(scene, visit.class_index))
             clauses.append(f"{clause} and needs {needs} {verb(own, 'round', 'rounds')}")
@@ -214,7 +214,7 @@ def _bulk_others(scene: Scene, winner: Visit) -> str:
     if not others:
         return ""
     if len(others) == 1:
-        return f" ({scene.name(others[0].class_index)} now has {_held(scene, others[0])})"
+        return f" ({scene.name(others[0].class_index)} now has {held_text(scene, others[0])})"
     return f" (the other {len(others):,} keep what they were given)"
 
 
@@ -255,7 +255,7 @@ def _rests(scene: Scene, winner: Visit) -> bool:
     return scene.run.cost_tokens[mine.head] <= mine.deficit_tokens
 
 
-def _destination(scene: Scene) -> str:
+def destination_text(scene: Scene) -> str:
     """Where the request went, and who is blocked afterwards."""
     state = scene.after
     text = f"{first_up(label(scene.run, state.request))} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drr.analysis.explain_arrivals import class_queues, refusal_product
 from drr.analysis.explain_calls import cursor_phrase
+from drr.analysis.explain_rivals import CHOSEN_BECAUSE
 from drr.analysis.explain_waiting import Pool, find_pool, least_busy
 from drr.analysis.explain_words import TIMES, counted, number, verb
 from drr.scheduler.calls import BULK_RULES, CARRY_RULES, WINNING_RULES, Visit, VisitRule
@@ -85,6 +86,9 @@ class LogReader:
         if row < 0:
             return self._nothing(visits)
         winner = next(visit for visit in visits if visit.rule in WINNING_RULES)
+        if winner.rule == VisitRule.CHOSEN:
+            error = f"; error: {self._run.reason(row)}" if self._run.kinds[step] == StepKind.HEAD_ERROR else ""
+            return CHOSEN_BECAUSE[self._run.inputs.arbiter] + error
         left = f"{number(winner.deficit_after)} left"
         if not walker.waiting[winner.class_index]:
             left = "class empty, 0 left"
