@@ -6,8 +6,8 @@ import streamlit as st
 
 _CSS = """
 <style>
-/* Streamlit leaves 6rem above the first line, room that the stage needs. */
-[data-testid="stMainBlockContainer"] { padding: 1.2rem 2rem 3rem; }
+/* Streamlit leaves 6rem above the first line, room that the stage needs; the menu takes 3.75rem of it. */
+[data-testid="stMainBlockContainer"] { padding: 4.4rem 2rem 3rem; }
 [data-testid="stAppViewContainer"] h3 { padding-top: 0; }
 /* The Lab's two sides stand above each other where the stage would have no room beside the editor. */
 @media (max-width: 1150px) {
