@@ -24,7 +24,16 @@ const STYLE = `
 input[type="text"] { width: 100%; min-width: 0; font: inherit; color: inherit; text-align: right; padding: 0.15rem 0.45rem;
   background: var(--st-secondary-background-color); border: 1px solid var(--line); border-radius: var(--st-base-radius); }
 .many input[type="text"] { padding-block: 0; }
-input[type="range"] { width: 100%; margin: 0; height: 1.2rem; accent-color: var(--colour, var(--st-text-color)); }
+input[type="range"] { appearance: none; width: 100%; margin: 0; height: 1.2rem; background: none; cursor: pointer;
+  --full: var(--colour, var(--muted)); }
+input[type="range"]::-webkit-slider-runnable-track { height: 5px; border-radius: 3px;
+  background: linear-gradient(var(--full) 0 0) 0 / var(--place, 50%) 100% no-repeat var(--line); }
+input[type="range"]::-webkit-slider-thumb { appearance: none; width: 15px; height: 15px; margin-top: -5px;
+  border-radius: 50%; background: var(--full); border: 2px solid var(--st-background-color); }
+input[type="range"]::-moz-range-track { height: 5px; border-radius: 3px; background: var(--line); }
+input[type="range"]::-moz-range-progress { height: 5px; border-radius: 3px; background: var(--full); }
+input[type="range"]::-moz-range-thumb { width: 11px; height: 11px; border-radius: 50%; background: var(--full);
+  border: 2px solid var(--st-background-color); }
 input:disabled { opacity: 0.55; }
 .say:empty { display: none; }
 .all { border-top: 1px solid var(--line); margin-top: 0.25rem; padding-top: 0.25rem; }
@@ -71,6 +80,11 @@ const placeOf = (value) => {
   return Math.round((octave + value / 2 ** octave - 1) * STEPS);
 };
 const grouped = (text) => (/^\d+$/.test(text) ? text.replace(/\B(?=(\d{3})+$)/g, ",") : text);
+// The part of the track up to the thumb is coloured by hand: the browser's own picks another ground for pale colours.
+const fill = (slider) => {
+  const share = (slider.value - slider.min) / (slider.max - slider.min || 1);
+  slider.style.setProperty("--place", `${share * 100}%`);
+};
 const element = (tag, properties = {}, ...children) => {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -182,6 +196,7 @@ class Quanta {
     slider.setAttribute("aria-label", label);
     slider.addEventListener("input", () => {
       this.dragging = true;
+      fill(slider);
       live(Number(slider.value));
     });
     slider.addEventListener("change", () => {
@@ -223,6 +238,7 @@ class Quanta {
       (place) => {
         const [quarters, octave] = factor(place);
         slider.value = 0;
+        fill(slider);
         const up = octave >= 0 ? 2 ** octave : 1;
         const down = octave < 0 ? 2 ** -octave : 1;
         if (place) this.send({what: "scale", up: quarters * up, down: STEPS * down});
@@ -242,6 +258,7 @@ class Quanta {
     this.rows.forEach(({slider, box}, index) => {
       slider.max = this.top;
       slider.value = placeOf(quanta[index]);
+      fill(slider);
       this.put(box, this.data.classes[index].values.quantum);
     });
     this.shares(quanta);
@@ -267,7 +284,8 @@ class Quanta {
       name === only ? value : Math.max(1, Math.round(Number(values.quantum) * factor)));
     this.rows.forEach(({box, slider, name}, index) => {
       box.value = grouped(String(quanta[index]));
-      if (name !== only && this.root.getRootNode().activeElement !== slider) slider.value = placeOf(quanta[index]);
+      if (this.root.getRootNode().activeElement !== slider) slider.value = placeOf(quanta[index]);
+      fill(slider);
     });
     this.shares(quanta);
   }
