@@ -67,6 +67,16 @@ def test_a_class_behind_the_bulk_winner_keeps_its_bulk_grant() -> None:
     assert deficits_at(run, state.step) == (0, 30)
 
 
+@pytest.mark.parametrize("rule", CURSOR_RULES)
+def test_a_class_behind_the_bulk_winner_gains_a_quantum_each_time_so_equal_quanta_serve_1_to_1_4(
+    rule: CursorRule,
+) -> None:
+    """B keeps the bulk grant of A's call and gets its own quantum in the next: they alternate, 25 tokens to 35."""
+    run = run_queued({"A": 10, "B": 10}, {"A": [25] * 40, "B": [35] * 40}, rule)
+    assert order(run)[:40] == [name for pair in range(1, 21) for name in (f"a{pair}", f"b{pair}")]
+    assert deficits_after_dispatches(run)[:5] == [(5, 30), (5, 5), (0, 25), (0, 0), (5, 30)]
+
+
 def serve_one_by_one(cursor_rule: CursorRule, quanta: dict[str, int], *, cost: int, count: int) -> list[str]:
     """One worker that holds one request at a time and is drained whenever one ends."""
     table = RequestTable()
