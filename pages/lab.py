@@ -34,7 +34,6 @@ with left:
     policy, workload, workers = st.tabs(tabs, key="lab:tab", on_change="rerun")
     with policy:
         asked_by_key = policy_tab.show(inputs)
-        doctor = st.container()
         policy_tab.show_commands(inputs.reading)
     # Behind another tab there is no width to draw in, so it waits until it is opened.
     if workload.open:
@@ -45,6 +44,7 @@ with left:
             workers_tab.show(inputs.experiment)
     if st.button("Run", type="primary", width="stretch") or asked_by_key:
         runs.retry("lab")
+    doctor = st.container()
 
 with right:
     view = runs.run_of(inputs.experiment, "lab")

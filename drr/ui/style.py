@@ -9,6 +9,7 @@ _CSS = """
 /* Streamlit leaves 6rem above the first line, room that the stage needs; the menu takes 3.75rem of it. */
 [data-testid="stMainBlockContainer"] { padding: 4.4rem 2rem 3rem; }
 [data-testid="stAppViewContainer"] h3 { padding-top: 0; }
+.st-key-doctor [data-testid="stMarkdownContainer"] :is(p, strong) { font-size: 0.875rem; }
 /* The Lab's two sides stand above each other where the stage would have no room beside the editor. */
 @media (max-width: 1150px) {
   .st-key-sides > [data-testid="stHorizontalBlock"],
