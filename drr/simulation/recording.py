@@ -336,7 +336,11 @@ class Run:
     @cached_property
     def other_rule(self) -> Run:
         """The same inputs under the other cursor rule, run on first use, without recording."""
-        return self.inputs.rerun("carry" if self.cursor_rule == "documented" else "documented")
+        other = self.inputs.rerun("carry" if self.cursor_rule == "documented" else "documented")
+        if other.recorder is not None:
+            # Scripted runs are recorded under both rules. Without this, one would travel with runs of runs without end.
+            other.__dict__["other_rule"] = self
+        return other
 
     def __getstate__(self) -> dict[str, object]:
         """A run that travels to another process takes along what can only be made, or is better made, here."""
