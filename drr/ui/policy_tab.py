@@ -55,7 +55,7 @@ def show(inputs: LabInputs) -> bool:
     share.show_messages()
     text = st.session_state["lab:policy"]
     state = policy_editor(text, diagnostics=reading.diagnostics, key=POLICY_EDITOR, height=EDITOR_HEIGHT)
-    _findings(reading)
+    show_findings(reading)
     _model(reading)
     quantum_sliders.show(reading, text=current_text, put=load_policy_text)
     return state.run_requested
@@ -105,7 +105,7 @@ def shown_step() -> int | None:
     return None if run is None or not run.n_steps else current_view(run, PLAYER).step
 
 
-def _findings(reading: PolicyReading) -> None:
+def show_findings(reading: PolicyReading) -> None:
     """Errors first, then warnings, each with its place."""
     order = {"error": 0, "warning": 1, "info": 2}
     found = sorted(reading.diagnostics, key=lambda each: (order[each.severity], each.line, each.column))

@@ -152,7 +152,7 @@ def page() -> None:
 
 
 def opened(text: str = SEED) -> AppTest:
-    test = AppTest.from_function(page)
+    test = AppTest.from_function(page, default_timeout=60)
     test.session_state["text"] = text
     return test.run()
 
