@@ -12,6 +12,7 @@ from drr.ui import (
     results,
     runs,
     share,
+    slo,
     stage_view,
     workers_tab,
     workload_scenarios,
@@ -59,6 +60,7 @@ with right:
         results.show_line(view.run)
         stage_view.show(view.run, slot="lab", stale="" if view.is_current else STALE)
         results.show_figures(view.run)
+        slo.show(view.run, inputs.experiment)
 
 with doctor:
     doctor_panel.show(view, go_to=policy_tab.show_step, use=policy_tab.use_quanta)

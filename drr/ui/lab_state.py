@@ -62,6 +62,8 @@ KINDS = ("Generated", "Typed queues", "Trace")
 LARGEST_NUMBER = 2**53 - 1
 """The largest whole number a number field of a browser can hold."""
 
+STAGE = "lab:stage"
+"""Key of the player that shows the Lab's run."""
 POLICY_EDITOR = "lab:policy_editor"
 """Key of the editor that holds the policy text."""
 

@@ -38,6 +38,11 @@ class RunStore:
         self._results: OrderedDict[str, RunResult] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def pool(self) -> RunPool:
+        """The worker processes, for what is no run of an experiment."""
+        return self._pool
+
     def get(self, key: str) -> RunResult | None:
         """A kept result."""
         with self._lock:
@@ -108,7 +113,7 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
     store = run_store()
     if experiment is None:
         if st.session_state.get(f"{slot}:pending") is not None:
-            store.cancel(_owner(slot))
+            store.cancel(owner_of(slot))
             st.session_state[f"{slot}:pending"] = None
         return _view(slot, is_current=False)
     key = experiment.key
@@ -116,7 +121,7 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
     pending: Pending | None = st.session_state.get(f"{slot}:pending")
     if result is None:
         if pending is None or pending.key != key:
-            pending = Pending(key, store.submit(_owner(slot), experiment))
+            pending = Pending(key, store.submit(owner_of(slot), experiment))
             st.session_state[f"{slot}:pending"] = pending
         _wait(pending.job, slot)
         result = store.take(key, pending.job)
@@ -124,7 +129,7 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
             waits = pending.job.state in ("queued", "running")
             return _view(slot, is_current=False, is_pending=waits, error="" if waits else pending.job.error)
     elif pending is not None and pending.key != key:
-        store.cancel(_owner(slot))
+        store.cancel(owner_of(slot))
     st.session_state[f"{slot}:pending"] = None
     st.session_state[f"{slot}:result"] = result
     return _view(slot, is_current=True)
@@ -149,7 +154,7 @@ def _wait(job: Job, slot: str) -> None:
         _ = st.session_state.get(f"{slot}:pending")
 
 
-def _owner(slot: str) -> str:
+def owner_of(slot: str) -> str:
     """Who asks: a session and a place on its page."""
     session = st.session_state.setdefault("session_id", uuid.uuid4().hex)
     return f"{session}:{slot}"
@@ -167,7 +172,7 @@ def show_progress(slot: str) -> None:
         bar, button = st.columns([5, 1], vertical_alignment="center")
         share = min(job.over / job.total, 1.0) if job.total else 0.0
         bar.progress(share, text=progress_text(job, run_store().ahead_of(job)))
-        button.button("Cancel", key=f"{slot}:cancel", on_click=run_store().cancel, args=(_owner(slot),))
+        button.button("Cancel", key=f"{slot}:cancel", on_click=run_store().cancel, args=(owner_of(slot),))
 
     progress()
 

@@ -27,7 +27,7 @@ def show(experiment: Experiment | None) -> None:
     is_typed = st.session_state["lab:workload_kind"] == "Typed queues"
     said = load_of(experiment)
     if said:
-        st.info(plain(said))
+        st.markdown(plain(said))
     st.radio(
         "Cursor rule",
         CURSOR_RULES,

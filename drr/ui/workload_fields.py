@@ -38,11 +38,11 @@ class Shape:
         return self.make(**fits)
 
 
-def _distribution(typical: int) -> dict[str, Shape]:
-    """The distributions, with numbers to start with that lie around ``typical``."""
+def _distribution(typical: int, unit: str) -> dict[str, Shape]:
+    """The distributions of so many ``unit``, with numbers to start with that lie around ``typical``."""
     low, high = max(1, typical // 4), typical * 4
     return {
-        "fixed": Shape(distributions.Fixed, (Param("value", "value", "whole", typical),)),
+        "fixed": Shape(distributions.Fixed, (Param("value", unit, "whole", typical),)),
         "uniform": Shape(
             distributions.Uniform, (Param("min", "min", "whole", low), Param("max", "max", "whole", high))
         ),
@@ -87,7 +87,8 @@ def _distribution(typical: int) -> dict[str, Shape]:
     }
 
 
-PROMPTS, OUTPUTS, THINKING, TURNS = map(_distribution, (512, 16, 1000, 4))
+PROMPTS, OUTPUTS = _distribution(512, "tokens"), _distribution(16, "tokens")
+THINKING, TURNS = _distribution(1000, "ms"), _distribution(4, "turns")
 
 _RATE = Param("per_second", "per second", "number", 10.0)
 ARRIVALS: dict[str, Shape] = {

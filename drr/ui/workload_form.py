@@ -35,6 +35,7 @@ from drr.workload.spec_reading import NO_HEADER_NAME, dump_spec, read_spec
 
 _NONE = "none"
 _HELD = "form:held"
+_CHOSEN = "form:chosen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,19 @@ def _write(spec: WorkloadSpec, *, new_widgets: bool = False) -> None:
 def _choose(held: _Held) -> int:
     streams = held.spec.streams
     key = f"form:{held.revision}:stream"
-    if not 0 <= (st.session_state.get(key) or 0) < len(streams):
-        st.session_state[key] = 0
-    st.pills(
-        "Streams",
-        range(len(streams)),
-        default=None if key in st.session_state else 0,
-        key=key,
-        required=True,
-        format_func=lambda number: plain(streams[number].name),
-        label_visibility="collapsed",
-    )
-    index: int = st.session_state[key]
-    with st.container(horizontal=True, gap="small"):
+    if not 0 <= st.session_state.get(key, -1) < len(streams):
+        st.session_state[key] = min(st.session_state.get(_CHOSEN, 0), len(streams) - 1)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.pills(
+            "Streams",
+            range(len(streams)),
+            key=key,
+            required=True,
+            format_func=lambda number: plain(streams[number].name),
+            label_visibility="collapsed",
+        )
+        index: int = st.session_state[key]
+        st.session_state[_CHOSEN] = index
         st.button("Add", key="form:add", on_click=_add, args=(index,), type="tertiary", help="A stream like this one.")
         if len(streams) > 1:
             st.button("Remove", key="form:remove", on_click=_remove, args=(index,), type="tertiary")
@@ -107,7 +108,7 @@ def _add(index: int) -> None:
     name = next(f"{like.name} {number}" for number in range(2, len(names) + 3) if f"{like.name} {number}" not in names)
     streams = (*held.spec.streams, replace(like, name=name))
     _write(replace(held.spec, streams=streams), new_widgets=True)
-    st.session_state[f"form:{held.revision + 1}:stream"] = len(streams) - 1
+    st.session_state[_CHOSEN] = len(streams) - 1
 
 
 def _remove(index: int) -> None:
@@ -211,7 +212,7 @@ class _Form:
         shown = _NONE if value is None else shape_name(value, shapes)
         params = () if value is None else shapes[shown].params
         key = self._key(*path)
-        first, *rest = st.columns(1 + min(len(params), 2) if len(params) <= 2 else [1, 1, 1])
+        first, *rest = st.columns(3 if len(params) > 1 else 2)
         first.selectbox(
             label,
             names,

@@ -6,6 +6,7 @@ import streamlit as st
 
 from drr.ui import lab_state
 from drr.ui.look import plain
+from drr.ui.player import go_to
 from drr.workload.experiment import Experiment
 from drr.workload.scenarios import SCENARIOS, scenario
 
@@ -41,5 +42,9 @@ def show(experiment: Experiment | None) -> None:
 
 def _load() -> None:
     name: str | None = st.session_state["lab:scenario"]
-    if name is not None:
-        lab_state.load(scenario(name).experiment)
+    if name is None:
+        return
+    chosen = scenario(name)
+    lab_state.load(chosen.experiment)
+    if chosen.is_typed:
+        go_to(lab_state.STAGE, step=-1)  # these are for stepping through, from the start

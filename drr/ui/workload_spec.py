@@ -43,7 +43,7 @@ def preview_of(text: str) -> SpecPreview | None:
 
 def _pictures(preview: SpecPreview) -> None:
     said = preview_text(preview)
-    st.markdown(f"**{plain(said[:1].upper() + said[1:])}**")
+    st.markdown(plain(f"{said[:1].upper()}{said[1:]}."))
     families = preview.families
     if preview.span_ms > 0:
         figure = arrivals_figure(

@@ -10,6 +10,7 @@ from drr.policy import Diagnostic
 from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 from drr.ui import workload_findings
+from drr.ui.lab_state import STAGE
 from drr.ui.player import current_view
 from drr.ui.run_task import RunResult
 from drr.workload.experiment import Experiment, TypedWorkload
@@ -22,26 +23,29 @@ CAPACITIES = {
     "one": "a worker does one request at a time",
     "policy": "the policy's busy thresholds decide",
 }
-STAGE = "lab:stage"
-"""Key of the player whose playhead says after how many dispatches the buttons add."""
 _WORKER_BUTTONS = 8
 _SIGNS = (
-    "After a number: `@2` arrives after 2 dispatches · `!1` strict priority · `^5` priority jump, s · `>0` only "
-    "worker 0 · `/80` of it cached. A line `* hold 0 @2` keeps worker 0 busy after 2 dispatches, `* free 0 @4` "
-    "frees it."
+    "`@2` after 2 dispatches · `!1` strict priority · `^5` jump, s · `>0` worker 0 only · `/80` cached · "
+    "`* hold 0 @2` · `* free 0 @4`"
+)
+_HELP = (
+    "`A (60): 25 45 10` is class A with a quantum of 60 and three requests. What may follow a number, without a blank: "
+    "`@n` it arrives after n dispatches, `!n` strict priority, `^s` priority jump in seconds, `>w` pinned to worker w, "
+    "`/c` of its tokens c are cached. Lines with `*` change a worker after so many dispatches: hold, free, overload, "
+    "recover, join, leave, finish."
 )
 
 
 def show(diagnostics: Sequence[Diagnostic], experiment: Experiment | None) -> None:
     """Draw the lines and what belongs to them."""
     text: str = st.session_state["lab:typed"]
-    st.text_area("Tokens of each request, one class per line", key="lab:typed", height=168)
+    st.text_area("Tokens of each request, one class per line", key="lab:typed", height=168, help=_HELP)
     workload_findings.show(text, diagnostics)
     st.caption(_SIGNS)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     left.selectbox("Capacity", list(CAPACITIES), key="lab:capacity", format_func=CAPACITIES.__getitem__)
     right.toggle(
-        "Quanta from these lines",
+        "Own quanta",
         key="lab:typed_alone",
         help="On: the numbers in parentheses are the quanta, the policy is not used. Off: the lines name classes or "
         "families of the policy.",
