@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from drr.errors import WorkloadError
 from drr.simulation.cluster import CHANGE_KINDS, Change, TimedChange
 
-_CHANGE = re.compile(r"\*?\s*(\S+)\s+([0-9]{1,6})\s*@\s*([0-9.]+)\s*(ms|s|)\s*")
+_CHANGE = re.compile(r"\*?\s*(\S+)\s+([0-9]{1,6})\s*@\s*([0-9][0-9.e+-]*)\s*(ms|s|)\s*")
 
 
 def read_changes(text: str) -> tuple[TimedChange, ...]:
