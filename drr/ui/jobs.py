@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -88,7 +89,11 @@ class _Process:
         self.job = job
         job.state = "running"
         job.started_s = time.monotonic()
-        self._send(("run", job.number, job.task))
+        try:
+            self._send(("run", job.number, job.task))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            self.job = None
+            job.end("failed", error=f"this is a fault of the program: the run cannot be handed over ({error})")
 
     def cancel(self, job: Job) -> None:
         """Ask it to give its job up; call with the pool's lock held."""
@@ -195,7 +200,7 @@ class RunPool:
 
     def _start_next(self) -> None:
         for process in self._processes:
-            if self._waiting and process.job is None:
+            while self._waiting and process.job is None:
                 process.start(self._waiting.popleft())
 
     def _heard(self, process: _Process, message: tuple[object, ...]) -> None:

@@ -51,9 +51,9 @@ class RunStore:
                 self._results.move_to_end(key)
             return result
 
-    def submit(self, owner: str, experiment: Experiment) -> Job:
+    def submit(self, owner: str, task: RunTask) -> Job:
         """Ask for a run; what the owner asked for before is given up."""
-        return self._pool.submit(owner, RunTask(experiment, REQUESTS_PER_RUN.value))
+        return self._pool.submit(owner, task)
 
     def take(self, key: str, job: Job) -> RunResult | None:
         """Keep and return the result of a finished job."""
@@ -121,7 +121,7 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
     pending: Pending | None = st.session_state.get(f"{slot}:pending")
     if result is None:
         if pending is None or pending.key != key:
-            pending = Pending(key, store.submit(owner_of(slot), experiment))
+            pending = Pending(key, store.submit(owner_of(slot), RunTask(experiment, REQUESTS_PER_RUN.value)))
             st.session_state[f"{slot}:pending"] = pending
         _wait(pending.job, slot)
         result = store.take(key, pending.job)

@@ -163,6 +163,13 @@ def test_what_a_run_raises_is_its_error_and_a_stray_print_does_no_harm(
     assert pool.submit("anna", Answer(1)).wait(SECONDS)
 
 
+def test_a_task_that_cannot_be_handed_over_fails_and_blocks_nothing(pool: RunPool) -> None:
+    job = pool.submit("anna", lambda progress: None)  # type: ignore[arg-type]
+    assert job.wait(SECONDS)
+    assert "the run cannot be handed over" in job.error
+    assert pool.submit("anna", Answer(1)).wait(SECONDS)
+
+
 def test_closing_the_pool_ends_everything(tmp_path: Path) -> None:
     pool = RunPool(1)
     runs = pool.submit("anna", UntilReleased(tmp_path / "never"))
