@@ -1,0 +1,61 @@
+"""Single rules of the router, each with the figures on both sides of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from drr.router.endpoints import Worker, busy_limit
+from drr.router.requests import Constraint, RequestTable
+from drr.simulation.manual import Arrive, Call, run_manual
+from tests.simulation.building import add, order, ring_of
+
+
+def test_wspt_goes_by_uncached_tokens() -> None:
+    table = RequestTable()
+    table.append(50, policy_header="A", name="short", cached_tokens=0)
+    table.append(100, policy_header="A", name="long but cached", cached_tokens=90)
+    run = run_manual(
+        ring_of({"A": 10}, queue_policy="wspt"), table, [Arrive(0, wait=True), Arrive(1, wait=True), Call(2)]
+    )
+    assert order(run) == ["long but cached", "short"]
+    assert list(run.cost_tokens) == [50, 10]
+
+
+@pytest.mark.parametrize(("tokens", "waits"), [(100, False), (101, True)])
+def test_a_pinned_worker_is_busy_above_its_threshold_not_at_it(tokens: int, waits: bool) -> None:
+    table = RequestTable()
+    add(table, "A", tokens, 5, constraint=Constraint(1))
+    run = run_manual(
+        ring_of({"A": 10}, prefill_busy_threshold=100),
+        table,
+        [Arrive(0), Arrive(1)],
+        workers=[Worker(0), Worker(1)],
+        capacity="policy",
+    )
+    assert (run.endpoint[1] == -1) is waits
+
+
+@pytest.mark.parametrize(
+    ("fraction", "batched", "limit"), [(0.5, 3, 1), (0.5, 4, 2), (0.0, 100, 0), (1.5, 1_001, 1_501), (1e-9, 8_192, 0)]
+)
+def test_above_a_fraction_of_a_token_is_from_the_next_whole_one_on(fraction: float, batched: int, limit: int) -> None:
+    (policy_class,) = ring_of({"A": 1}, prefill_busy_threshold_frac=fraction).classes
+    assert busy_limit(policy_class, batched) == limit
+
+
+def test_what_is_cached_is_no_more_than_the_prompt_and_a_cost_is_at_least_1() -> None:
+    table = RequestTable()
+    table.append(10, policy_header="A", cached_tokens=99)
+    table.append(10, policy_header="A", cached_tokens=4)
+    run = run_manual(ring_of({"A": 10}), table, [Arrive(0), Arrive(1)])
+    assert list(run.outcomes.cached_tokens) == [10, 4]
+    assert list(run.cost_tokens) == [1, 6]
+
+
+@pytest.mark.parametrize("queue_policy", ["fcfs", "wspt"])
+def test_of_two_equals_the_one_enqueued_first_goes_first(queue_policy: str) -> None:
+    table = RequestTable()
+    add(table, "A", 7, 7, 7)
+    script = [*(Arrive(row, wait=True) for row in (2, 0, 1)), Call(3)]
+    run = run_manual(ring_of({"A": 10}, queue_policy=queue_policy), table, script)
+    assert order(run) == ["a3", "a1", "a2"]
