@@ -34,6 +34,7 @@ LAZY: dict[str, frozenset[str]] = {
     "workload": COLUMNS,
     "analysis": frozenset({"dask", "distributed", "joblib", "pyarrow"}),
     "dynamo": COLUMNS | {"dynamo"},
+    "charts": frozenset({"PIL", "kaleido"}),
     "cli": COLUMNS,
     "pages": frozenset({"pyarrow"}),
 }

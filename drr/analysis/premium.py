@@ -232,18 +232,16 @@ def waiting_at(run: Run, time_ms: float) -> tuple[int, int]:
 
 def shipped_line(run: Run) -> str:
     """What the shipped router (cursor rule ``carry``) makes of a burst, beside the documented rule, in one line."""
-    quantum = run.profile.classes[PREMIUM].quantum
     other = run.other_rule
     documented, shipped = (other, run) if run.cursor_rule == "carry" else (run, other)
     mine, theirs = burst_figures(documented).first, burst_figures(shipped).first
-    given = (
-        f"The shipped router (cursor rule carry) gives {theirs[0]} : {theirs[1]} with premium's quantum at {quantum:,}"
-    )
+    quanta = " : ".join(f"{c.quantum:,}" for c in run.profile.classes)
+    given = f"The shipped router (cursor rule carry) gives {theirs[0]} : {theirs[1]} with {quanta}"
     if abs(theirs[0] - mine[0]) <= 2:
         return f"{given}, like the documented rule."
     return (
-        f"{given}, where the documented rule gives {mine[0]} : {mine[1]}: one call dispatches one request, and the "
-        "shipped router then moves on to the next class, so what a quantum grants above 512 is not spent in time."
+        f"{given}, the documented rule {mine[0]} : {mine[1]}. The shipped one moves on after every dispatch here, so a "
+        "quantum above a request's 512 tokens brings no more."
     )
 
 

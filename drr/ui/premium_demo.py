@@ -86,7 +86,7 @@ def show_start() -> None:
 
 def show_controls(weighted: Run | None) -> None:
     """Premium's quantum, which may be dragged while everything plays, the button, and the speaker mode."""
-    slider, button, speaker = st.columns([6, 2, 2], vertical_alignment="center", gap="large")
+    slider, button, speaker = st.columns([5, 2, 3], vertical_alignment="center", gap="large")
     slider.select_slider(
         f"Premium's quantum, tokens per round (regular has {REGULAR_QUANTUM_TOKENS})",
         QUANTA,
@@ -97,7 +97,7 @@ def show_controls(weighted: Run | None) -> None:
     button.button("Run again", type="primary", on_click=_start, width="stretch")
     speaker.toggle("Speaker mode", key=_SPEAKER, on_change=_link_speaker, help="Large type, captions, plays by itself.")
     if weighted is not None:
-        slider.caption(plain(shipped_line(weighted)))
+        st.caption(plain(shipped_line(weighted)))
 
 
 def run_burst() -> tuple[Run | None, Run | None]:
