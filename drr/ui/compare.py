@@ -18,6 +18,7 @@ from drr.analysis.compare import (
     reasons,
     requests_digest,
 )
+from drr.analysis.fairness import fairness, gap_text
 from drr.analysis.outcomes import result_line
 from drr.simulation.recording import Run
 from drr.ui import compare_seeds, compare_state, lab_state, runs, stage_view
@@ -76,6 +77,16 @@ def _difference(key: tuple[str, str], *, _first: Run, _second: Run) -> Differenc
 @st.cache_data(max_entries=32, show_spinner=False)
 def _rows(key: tuple[str, str], *, _first: Run, _second: Run) -> list[FigureRow]:
     return figure_rows(_first, _second)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _apart(key: tuple[str, str], *, _first: Run, _second: Run) -> list[str]:
+    """How far service per quantum drifted apart on each side, beside its bound."""
+    worst = [(run, fairness(run).worst) for run in (_first, _second)]
+    return [
+        gap_text(pair, run.class_names) if pair is not None else "no two classes ever waited together."
+        for run, pair in worst
+    ]
 
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
@@ -183,7 +194,7 @@ def show_figures(pair: Pair, over_seeds: dict[tuple[str, str], Interval] | None)
             "figure": [row.figure for row in rows],
             "A": [_text(row.figure, row.first) for row in rows],
             "B": [_text(row.figure, row.second) for row in rows],
-            "B minus A": [_text(row.figure, row.difference, sign="+") for row in rows],
+            "B minus A": [_text(row.figure, row.difference, is_difference=True) for row in rows],
         }
     )
     if over_seeds is not None:
@@ -193,13 +204,18 @@ def show_figures(pair: Pair, over_seeds: dict[tuple[str, str], Interval] | None)
         ]
     right = {name: st.column_config.TextColumn(alignment="right") for name in frame.columns[2:]}
     st.dataframe(frame, hide_index=True, column_config=right, height=min(36 * len(frame) + 38, 640))
+    for side, text in zip(compare_state.SIDES, _apart(pair.key, _first=pair.first, _second=pair.second), strict=True):
+        st.caption(f"{side}: {plain(text)}")
 
 
-def _text(figure: str, value: float | None, sign: str = "") -> str:
+def _text(figure: str, value: float | None, *, is_difference: bool = False) -> str:
+    sign = "+" if is_difference else ""
     if value is None:
         return "–"
+    if value == 0:
+        sign = ""
     if figure == SHARE:
-        return f"{100 * value:{sign}.1f}" + (" points" if sign else " %")
+        return f"{100 * value:{sign}.1f}" + (" points" if is_difference else " %")
     if value == int(value):
         return f"{int(value):{sign},}"
     return f"{value:{sign},.2f}"
@@ -209,8 +225,8 @@ def _interval(figure: str, found: Interval | None) -> str:
     if found is None:
         return "–"
     if found.half_width == 0:
-        return f"{_text(figure, found.mean, sign='+')}, always"
-    mean = _text(figure, round(found.mean, 4), sign="+")
+        return f"{_text(figure, found.mean, is_difference=True)}, always"
+    mean = _text(figure, round(found.mean, 4), is_difference=True)
     scale = 100 if figure == SHARE else 1
     return f"{mean} ± {found.half_width * scale:,.2f}{'' if found.is_clear else ' (may be 0)'}"
 

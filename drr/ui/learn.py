@@ -10,7 +10,7 @@ import streamlit as st
 from drr.analysis.answers import Answer, answer_of
 from drr.analysis.explain import explain
 from drr.analysis.log import log_rows
-from drr.charts.palette import LIGHT, Theme
+from drr.charts.palette import Theme
 from drr.charts.stage import stage_figure
 from drr.errors import WorkloadError
 from drr.simulation.recording import Run
@@ -110,8 +110,14 @@ def _answer(number: int) -> Answer:
 def show_progress() -> None:
     """The ten lessons, what was answered in this session, and teacher mode."""
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center", gap="medium"):
+        marks = {number: _mark(number) for number in _NUMBERS}
         st.segmented_control(
-            "Lesson", _NUMBERS, key=_LESSON, format_func=_mark, on_change=_write_link, label_visibility="collapsed"
+            "Lesson",
+            _NUMBERS,
+            key=_LESSON,
+            format_func=marks.__getitem__,
+            on_change=_write_link,
+            label_visibility="collapsed",
         )
         given = _answers()
         right = sum(_answer(number).is_right(text) for number, text in given.items())
@@ -170,6 +176,13 @@ def _ask(number: int, answer: Answer) -> None:
         st.button("Show the answer", key=f"learn:{number}:show", on_click=_give, args=(number, SHOWN), type="tertiary")
 
 
+def _what(answer: Answer) -> str:
+    """The right answer with its unit."""
+    if answer.choices:
+        return answer.right
+    return f"{answer.right} token{'' if answer.right == '1' else 's'}"
+
+
 def _give(number: int, text: str) -> None:
     _answers()[number] = text
 
@@ -186,7 +199,7 @@ def _again(number: int) -> None:
 
 def _tell(number: int, answer: Answer, given: str) -> None:
     """Right or not, and why: the engine's own sentences about the call."""
-    what = f"{answer.right} tokens" if not answer.choices else answer.right
+    what = _what(answer)
     said = explain(lesson_run(number), answer.step)
     if given == SHOWN:
         st.info(f"**{plain(what)}.** {plain(said.text)}")
@@ -258,12 +271,12 @@ def _paper_choices(question: Question, answer: Answer) -> None:
 def show_handout() -> None:
     """All lessons below each other, without answers, made for paper."""
     st.link_button("Back to the lessons", "?lesson=1")
-    st.caption("Print this page (Ctrl+P): one lesson per sheet, the answers on the last one unless you leave it out.")
+    st.caption("Print this page (Ctrl+P): one lesson per sheet, and the answers on a last one that you may leave out.")
     for number, each in enumerate(LESSONS, start=1):
         with st.container(key=f"learn_sheet_{number}"):
             show_text(number)
             answer = _answer(number)
-            _still(lesson_run(number), answer.step, LIGHT if theme() is LIGHT else theme(), f"learn:sheet:{number}")
+            _still(lesson_run(number), answer.step, theme(), f"learn:sheet:{number}")
             _so_far(lesson_run(number), answer.step)
             _paper_choices(each.question, answer)
     with st.container(key="learn_sheet_answers"):
@@ -274,6 +287,6 @@ def show_handout() -> None:
 
 def _solution(number: int, each: Lesson) -> str:
     answer = _answer(number)
-    what = f"{answer.right} tokens" if not answer.choices else answer.right
+    what = _what(answer)
     said = explain(lesson_run(number), answer.step)
     return f"{number}. {plain(each.title)}: **{plain(what)}**. {plain(said.text)}"
