@@ -11,7 +11,7 @@ from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 from drr.ui import workload_findings
 from drr.ui.lab_state import STAGE
-from drr.ui.player import current_view
+from drr.ui.player import current_view, go_to
 from drr.ui.run_task import RunResult
 from drr.workload.experiment import Experiment, TypedWorkload
 from drr.workload.link import FILE_SUFFIX, to_file
@@ -82,7 +82,10 @@ def dispatches_at(run: Run, step: int) -> int:
 
 
 def is_held(run: Run, step: int, worker: int) -> bool:
-    """Whether a line of the script keeps a worker busy at a step."""
+    """Whether a worker is kept busy by a line of the script, once all that happens after that dispatch has happened."""
+    after = dispatches_at(run, step)
+    while step + 1 < run.n_steps and dispatches_at(run, step + 1) == after:
+        step += 1
     mine = [each for each in run.state_at(step).endpoints if each.worker_id == worker]
     return bool(mine) and all(all(limit == -1 for limit in each.limits_tokens) for each in mine)
 
@@ -92,6 +95,7 @@ def _arrive() -> None:
     run, step = _on_stage()
     after = dispatches_at(run, step) if run is not None else 0
     state["lab:typed"] = with_arrival(state["lab:typed"], state["typed:class"], state["typed:tokens"], after=after)
+    _stay(run, step)
 
 
 def _block_or_free(worker: int) -> None:
@@ -100,6 +104,13 @@ def _block_or_free(worker: int) -> None:
     held = run is not None and is_held(run, step, worker)
     text: str = st.session_state["lab:typed"]
     st.session_state["lab:typed"] = with_change(text, "free" if held else "hold", worker, after=after)
+    _stay(run, step)
+
+
+def _stay(run: Run | None, step: int) -> None:
+    """Have the playhead where what was added has happened: at the end of the same moment."""
+    if run is not None and step >= 0:
+        go_to(STAGE, time_ms=run.times_ms[step])
 
 
 def _on_stage() -> tuple[Run | None, int]:
