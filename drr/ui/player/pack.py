@@ -99,7 +99,7 @@ def _stages(run: Run, theme: Theme, keep: Mapping[str, int] | None) -> dict[str,
         "endpoint_names": facts.endpoint_names,
         "most_waiting": facts.most_waiting,
     }
-    return {"survey": shown, "stages": stages, "widths": WIDTHS}
+    return {"survey": shown, "stages": stages}
 
 
 def plan_json(layout: StageLayout) -> dict[str, Any]:

@@ -10,6 +10,8 @@ const ROW_PX = 30;
 const ROWS_IN_SIGHT = 8;
 const AHEAD = 5;
 const KEPT_REASONS = 4000;
+const PLAYING_MS = 200;
+const READABLE_SPEED = 5;
 const KINDS = [
   ["all", "all events", null],
   ["decisions", "decisions", [KIND.DECISION, KIND.HEAD_ERROR]],
@@ -45,6 +47,8 @@ export class Log {
       this.scroller,
     );
     this.made = new Map();
+    this.top = 0;
+    this.shownAt = -Infinity;
   }
 
   renew(isNew) {
@@ -81,35 +85,42 @@ export class Log {
     this.rows.style.height = `${found.length * ROW_PX}px`;
     this.rows.replaceChildren();
     this.made.clear();
+    this.shownAt = -Infinity;
     this.show(this.player.position);
   }
 
   // --- rows ----------------------------------------------------------------------------------------------
 
-  /** Bring the playhead's row into sight, unless somebody reads elsewhere. */
+  /** Bring the playhead's row into sight, unless somebody reads elsewhere; while playing no faster than one can read. */
   show({ step }) {
     if (this.element.hidden) return;
+    const { isPlaying } = this.player.playback;
+    const now = performance.now();
+    if (isPlaying && now - this.shownAt < PLAYING_MS) return;
+    this.shownAt = now;
     this.here = countBelow(this.steps, step, true) - 1;
-    if (!this.scroller.matches(":hover, :focus-within") || this.player.playback.isPlaying) {
-      const top = Math.max(0, (this.here - AHEAD) * ROW_PX);
-      if (Math.abs(this.scroller.scrollTop - top) > 1) this.scroller.scrollTop = top;
+    if (isPlaying || !this.scroller.matches(":hover, :focus-within")) {
+      this.top = Math.max(0, Math.min(this.here - AHEAD, this.steps.length - ROWS_IN_SIGHT)) * ROW_PX;
+      this.scroller.scrollTop = this.top;
     }
     this.fill();
   }
 
   scrolled() {
+    const top = this.scroller.scrollTop;
+    if (!this.player.run || Math.abs(top - this.top) < 1) return;
+    this.top = top;
     this.fill();
     if (!this.player.playback.isPlaying) this.player.sender.report();
   }
 
   /** First and last place of the rows in sight. */
   span() {
-    const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW_PX));
+    const first = Math.max(0, Math.floor(this.top / ROW_PX));
     return [first, Math.min(this.steps.length, first + ROWS_IN_SIGHT + 1)];
   }
 
   fill() {
-    if (!this.player.run) return;
     const [first, end] = this.span();
     for (const [place, row] of this.made) {
       if (place < first || place >= end) {
@@ -184,7 +195,8 @@ export class Log {
 
   /** The steps in sight whose reason is not known yet. */
   wanted() {
-    if (this.element.hidden) return [];
+    const { isPlaying, speed } = this.player.playback;
+    if (this.element.hidden || (isPlaying && speed > READABLE_SPEED)) return [];
     const [first, end] = this.span();
     const wanted = [];
     for (let place = first; place < end; place += 1) if (!this.reasons.has(this.steps[place])) wanted.push(this.steps[place]);

@@ -37,6 +37,7 @@ export class Playback {
     if (!this.isPlaying) return;
     this.isPlaying = false;
     this.onChange();
+    this.player.showParts();
     this.player.sender.report();
   }
 

@@ -110,7 +110,7 @@ export class Player {
     this.stage.stage = stage;
     this.stage.fit(width);
     await this.stage.draw(this.Plotly, stage, this.values());
-    for (const part of this.parts) part.show(this.position, this.state);
+    this.showParts();
   }
 
   resized() {
@@ -152,8 +152,12 @@ export class Player {
   /** Paint the playhead's position on everything that follows it. */
   paint() {
     this.stage.animate(this.Plotly, this.values());
-    for (const part of this.parts) part.show(this.position, this.state);
+    this.showParts();
     this.painted += 1;
+  }
+
+  showParts() {
+    if (this.state) for (const part of this.parts) part.show(this.position, this.state);
   }
 
   // --- moving --------------------------------------------------------------------------------------------

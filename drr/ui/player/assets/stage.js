@@ -1,21 +1,25 @@
 // The Plotly figure of the stage: drawn once per run, theme and width, then animated without redraw.
 
 import { make } from "./dom.js";
+import { forget, remembered } from "./plotly.js";
 
 const WITHOUT_REDRAW = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
+const LEAST_SCALE = 0.94;
 const LARGEST_SCALE = 1.3;
+
+let stages = 0;
 
 export class Stage {
   constructor() {
+    this.name = (stages += 1);
     this.graph = make("div", { class: "rp-graph" });
     this.element = make("div", { class: "rp-stage" }, this.graph);
     this.stage = null;
-    this.drawn = null;
   }
 
-  /** The stage to use at a width of the page, in pixels: the widest that fits. */
+  /** The stage to use at a width of the page, in pixels: the widest that fits, if need be a little smaller. */
   static choose(stages, width) {
-    return stages.findLast((each) => each.plan.width <= width) ?? stages[0];
+    return stages.findLast((each) => each.plan.width * LEAST_SCALE <= width) ?? stages[0];
   }
 
   /** Enlarge or shrink the figure to the page. */
@@ -31,7 +35,8 @@ export class Stage {
   async draw(plotly, stage, values) {
     this.stage = stage;
     const { figure } = stage;
-    const data = figure.data.map((trace) => withValues(trace, values[trace.uid]));
+    forget(this.name);
+    const data = figure.data.map((trace) => withValues(trace, values[trace.uid], remembered(this.name, trace.uid)));
     await plotly.react(this.graph, data, figure.layout, { staticPlot: true, displayModeBar: false });
     const uids = this.graph.data.map((trace) => trace.uid);
     this.uids = Object.keys(values);
@@ -45,8 +50,8 @@ export class Stage {
   }
 }
 
-function withValues(trace, values = {}) {
-  const merged = { ...trace };
+function withValues(trace, values = {}, meta) {
+  const merged = { ...trace, meta };
   for (const [name, value] of Object.entries(values)) {
     merged[name] = Array.isArray(value) ? value : { ...trace[name], ...value };
   }

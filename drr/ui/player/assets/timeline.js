@@ -110,8 +110,7 @@ export class Timeline {
   /** What Python should draw; null where nobody sees it. */
   wanted() {
     if (this.element.hidden || !this.player.run) return null;
-    const width = this.player.header.widths.findLast((each) => each <= this.player.width) ?? this.player.header.widths[0];
-    return { panel: this.chosen, unit: this.unit, width };
+    return { panel: this.chosen, unit: this.unit, width: this.player.stage.stage.plan.width };
   }
 
   hear(message) {

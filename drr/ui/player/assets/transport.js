@@ -22,6 +22,10 @@ export class Transport {
     this.playText = make("span", { text: "Play" });
     this.play = make("button", { class: "rp-play", type: "button", click: () => playback.toggle() }, this.playIcon, this.playText);
     this.marks = make("canvas", { class: "rp-marks", "aria-hidden": "true" });
+    this.done = make("div", { class: "rp-done" });
+    this.track = make("div", { class: "rp-track", "aria-hidden": "true" }, this.done);
+    this.observer = new ResizeObserver(() => this.player.run && this.drawMarks());
+    this.observer.observe(this.marks);
     this.range = make("input", {
       type: "range", min: "-1", step: "1", "aria-label": "Step", input: () => this.scrubbed(),
     });
@@ -47,7 +51,7 @@ export class Transport {
         this.play,
         this.button("next", "On (→)", () => this.move(1)),
         this.button("last", "To the end (End)", () => this.jumpTo(whole(player.run.steps - 1)))),
-      make("div", { class: "rp-scrub" }, this.marks, this.range),
+      make("div", { class: "rp-scrub" }, this.marks, this.track, this.range),
       make("div", { class: "rp-choices" }, this.speed, this.mode, this.jumps, this.stops, this.guess, this.help),
     );
     playback.onChange = () => this.playing();
@@ -186,18 +190,16 @@ export class Transport {
 
   show({ step }, state) {
     this.range.value = step;
-    this.range.style.setProperty("--rp-done", `${((step + 1) / this.player.run.steps) * 100}%`);
+    this.done.style.transform = `scaleX(${(step + 1) / this.player.run.steps})`;
+    // Nobody listens to sixty texts a second.
+    if (this.player.playback.isPlaying) return;
     this.range.setAttribute("aria-valuetext", this.player.headline(state));
     this.guess.setAttribute("aria-pressed", String(this.player.isGuessing));
     this.mode.value = this.player.mode;
-    const width = this.marks.clientWidth;
-    if (width && width !== this.marksWidth && !this.player.playback.isPlaying) {
-      this.marksWidth = width;
-      this.drawMarks();
-    }
   }
 
   close() {
+    this.observer.disconnect();
     for (const each of [this.jumps, this.stops, this.help]) document.removeEventListener("pointerdown", each.closeOutside);
   }
 }
