@@ -9,6 +9,8 @@ import {Annotation, ChangeSet, EditorState, Text, Transaction} from "@codemirror
 import {isolateHistory} from "@codemirror/commands";
 import {differences} from "./differences.js";
 
+const PATIENCE_MS = 5_000;
+
 export const fromPython = Annotation.define(); // marks the transactions that put Python's text in
 
 // How a text separates its lines: "\r\n" if all of them do, "\n" otherwise (stray carriage returns stay characters).
@@ -41,6 +43,11 @@ export class Exchange {
     this.lastRun = 0; // the seq that asked for a run last
     this.post = post;
     this.timer = null;
+    // While a run is on its way, later edits wait for its answer: Streamlit would let the newest of several stand for
+    // all of them, and each run that was asked for is to have its own text. (Or for a time, should no answer come.)
+    this.asked = null; // the seq of the run on its way
+    this.waiting = []; // edits to be posted after it
+    this.patience = null;
     // Versions Python may refer to, oldest first: {seq, doc, since}, `since` leading from `doc` to what is shown now.
     const doc = documentOf(text);
     this.versions = [{seq, doc, since: ChangeSet.of(differences(doc, shown), doc.length)}];
@@ -56,22 +63,47 @@ export class Exchange {
     this.timer = setTimeout(() => this.send(view), delay);
   }
 
-  // Send what has not been sent yet, now.
-  send(view, {run = false, again = false} = {}) {
+  // Send what has not been sent yet: with `run` asking for one, with `now` past everything that waits.
+  send(view, {run = false, again = false, now = false} = {}) {
     clearTimeout(this.timer);
     this.timer = null;
     const {doc} = view.state;
     const last = this.versions[this.versions.length - 1];
-    if (!run && !again && doc.eq(last.doc)) return;
-    this.seq++;
-    if (run) this.lastRun = this.seq;
-    this.versions.push({seq: this.seq, doc, since: ChangeSet.empty(doc.length)});
-    this.post({text: view.state.sliceDoc(), seq: this.seq, rev: this.rev, run: this.lastRun});
+    if (run || again || !doc.eq(last.doc)) {
+      this.seq++;
+      if (run) this.lastRun = this.seq;
+      this.versions.push({seq: this.seq, doc, since: ChangeSet.empty(doc.length)});
+      const previous = this.waiting[this.waiting.length - 1];
+      if (previous && previous.run !== previous.seq) this.waiting.pop();
+      this.waiting.push({text: view.state.sliceDoc(), seq: this.seq, rev: this.rev, run: this.lastRun});
+    }
+    if (now) this.waiting.splice(0, this.waiting.length - 1);
+    if (now ? this.waiting.length : this.asked === null) this.postNext();
+  }
+
+  postNext() {
+    clearTimeout(this.patience);
+    this.asked = null;
+    const edit = this.waiting.shift();
+    if (!edit) return;
+    if (edit.run === edit.seq) {
+      this.asked = edit.seq;
+      this.patience = setTimeout(() => this.postNext(), PATIENCE_MS);
+    }
+    this.post(edit);
+    if (this.asked === null) this.postNext();
+  }
+
+  // Send what is left, for good.
+  close(view) {
+    this.send(view, {now: true});
+    clearTimeout(this.patience);
   }
 
   // Take what Python says: {text, seq, rev}. Returns the version it speaks of, or null where that one is unknown.
   take(view, data, reconfigure) {
     if (data.rev !== this.rev) return this.takeText(view, data, reconfigure);
+    if (this.asked !== null && data.seq >= this.asked) this.postNext();
     if (data.seq > this.versions[0].seq) this.versions = this.versions.filter(({seq}) => seq >= data.seq);
     return this.versions.find(({seq}) => seq === data.seq) ?? null;
   }
@@ -103,6 +135,8 @@ export class Exchange {
     this.rev = data.rev;
     const version = {seq: data.seq, doc, since};
     this.versions = [version];
+    this.waiting = [];
+    this.postNext();
     // What was on its way when Python wrote its text has been put aside there, so it is sent again, merged.
     if (unheard || !since.empty) this.send(view, {again: true});
     return version;

@@ -34,7 +34,7 @@ class PolicyEditor {
     this.view = new EditorView({parent: this.host, state: this.initialState(data)});
     this.exchange = new Exchange(data, this.view.state.doc, (edit) => this.post("edit", edit));
     this.flush = (event) => {
-      if (!event?.composedPath?.().includes(this.host)) this.exchange.send(this.view);
+      if (!event?.composedPath?.().includes(this.host)) this.exchange.send(this.view, {now: true});
     };
     // The last key before a click counts: what is typed goes out before the click does anything.
     document.addEventListener("pointerdown", this.flush, true);
@@ -91,7 +91,7 @@ class PolicyEditor {
           else if (event.key !== "Tab" && !MODIFIERS.has(event.key)) this.mayLeave = false;
         },
         focus: () => { this.mayLeave = false; },
-        blur: () => { this.exchange.send(this.view); },
+        blur: () => { this.exchange.send(this.view, {now: true}); },
       })),
       EditorView.updateListener.of((update) => {
         for (const transaction of update.transactions) {
@@ -159,7 +159,7 @@ class PolicyEditor {
   }
 
   leave(key) {
-    this.exchange.send(this.view);
+    this.exchange.close(this.view);
     document.removeEventListener("pointerdown", this.flush, true);
     window.removeEventListener("pagehide", this.flush);
     const {seq, rev} = this.exchange;

@@ -15,7 +15,7 @@ function helpCard(key, help) {
 
 // Names given in the text under one of `keys` (joined by `|`), in order of appearance.
 function namesUnder(doc, keys) {
-  const found = doc.toString().matchAll(new RegExp(`(?:^|[\\s{,])["']?(?:${keys})["']?\\s*:\\s+["']?([\\w.-]+)`, "g"));
+  const found = doc.toString().matchAll(new RegExp(`(?:^|[\\s{,])["']?(?:${keys})["']?\\s*:[ \\t]+["']?([\\w.-]+)`, "g"));
   return [...new Set([...found].map((match) => match[1]))];
 }
 
