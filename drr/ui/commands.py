@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import streamlit as st
@@ -22,7 +23,7 @@ def start_command(file_name: str = FILE_NAME) -> str:
 
 def request_command(family: str, model: str | None = None) -> str:
     """A request of a policy family (or explicit class) to a frontend on this machine."""
-    body = f'{{"model": "{model or _MODEL}", "prompt": "Hello", "max_tokens": 16}}'
+    body = json.dumps({"model": model or _MODEL, "prompt": "Hello", "max_tokens": 16})
     return (
         "curl http://localhost:8000/v1/completions \\\n"
         "  -H 'Content-Type: application/json' \\\n"

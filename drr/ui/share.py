@@ -124,7 +124,7 @@ def _share(experiment: Experiment, step: Callable[[], int | None]) -> None:
                 f"The link would have {len(link):,} characters, and more than {LINK_CHARACTERS.value:,} do not pass "
                 f"everywhere ({LINK_CHARACTERS.variable} sets it). Take the file instead."
             )
-    trace, said = _trace_text(experiment)
+    trace, said = trace_text(experiment)
     file = to_file(experiment, made[1] if made else step(), trace_text=trace)
     name = f"experiment{FILE_SUFFIX}"
     st.download_button(f"Download as {FILE_SUFFIX}", file, name, "application/json", on_click="ignore")
@@ -138,7 +138,7 @@ def link_to(experiment: Experiment, step: int | None, address: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", f"{PARAMETER}={encode(experiment, step)}", ""))
 
 
-def _trace_text(experiment: Experiment) -> tuple[str | None, str]:
+def trace_text(experiment: Experiment) -> tuple[str | None, str]:
     """The trace as text where it may go along, and what to say about it."""
     workload = experiment.workload
     if not isinstance(workload, TraceWorkload) or not workload.path:

@@ -15,7 +15,7 @@ from drr.policy.samples import sample
 from tests.browser.helpers import wait_until_settled
 
 SEED = sample("premium_4_to_1").text()
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 def with_quanta(premium: int, regular: int) -> str:

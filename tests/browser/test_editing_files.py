@@ -58,7 +58,7 @@ def test_saving_the_file_in_any_editor_changes_the_picture(following: Callable[[
     lab.wait_for_alert("is not there now")
     assert "got 1.0 ×" in lab.result
     path.write_text(with_quanta(512, 64))
-    lab.wait_for_ratio("8.0")
+    lab.wait_for_ratio("8.2")
     path.write_text(SEED.replace("quantum: 512", "quantum 512"))
     lab.wait_for_alert("✕ error.*line 16")
     lab.wait(lab.is_stale, "a mark on the picture")
@@ -79,7 +79,7 @@ def test_unsaved_edits_are_never_overwritten_silently(following: Callable[[], La
     path.write_text(with_quanta(512, 64))
     lab.wait_for_alert("has changed on disk")
     lab.page.get_by_role("button", name="Take theirs").click()
-    lab.wait_for_ratio("8.0")
+    lab.wait_for_ratio("8.2")
     lab.wait_for_text("watching the file")
 
 
@@ -115,13 +115,13 @@ def make_link(lab: Lab) -> str:
 def test_a_link_opens_the_same_policy_and_step_in_another_browser(open_app: OpenApp) -> None:
     lab = Lab(open_app())
     lab.put(with_quanta(512, 64))
-    lab.wait_for_ratio("8.0")
+    lab.wait_for_ratio("8.2")
     lab.page.get_by_role("button", name="First step").or_(lab.page.locator("[aria-label*='first' i]")).first.click()
     step = lab.shown_step()
     link = make_link(lab)
     assert len(link) < 2_000
     other = Lab(open_app("/" + link.partition("/?")[2].join(["?", ""])))
-    other.wait_for_ratio("8.0")
+    other.wait_for_ratio("8.2")
     assert other.text() == lab.text()
     other.wait(lambda: other.shown_step() == step, f"{step}, and not {other.shown_step()}")
 
@@ -130,7 +130,7 @@ def test_a_link_opens_the_same_policy_and_step_in_another_browser(open_app: Open
 def test_a_broken_link_says_so_and_loads_nothing(open_app: OpenApp, how: str) -> None:
     lab = Lab(open_app())
     lab.put(with_quanta(512, 64))
-    lab.wait_for_ratio("8.0")
+    lab.wait_for_ratio("8.2")
     link = make_link(lab)
     code = link.partition("?x=")[2]
     broken = {
@@ -169,14 +169,14 @@ def test_an_experiment_travels_as_a_file(open_app: OpenApp) -> None:
 def test_two_browsers_never_see_each_others_text_runs_or_uploads(open_app: OpenApp) -> None:
     first, second = Lab(open_app()), Lab(open_app())
     first.put(with_quanta(512, 64) + "# only the first one's\n")
-    first.wait_for_ratio("8.0")
+    first.wait_for_ratio("8.2")
     second.upload("mine.yaml", (with_quanta(512, 512) + "# only the second one's\n").encode())
     second.wait_for_ratio("1.0")
     for lab, other in ((first, "second"), (second, "first")):
         wait_until_settled(lab.page)
         assert f"only the {other} one's" not in lab.text()
         assert f"only the {other} one's" not in lab.page.content()
-    assert "got 8.0 ×" in first.result
+    assert "got 8.2 ×" in first.result
     fresh = Lab(open_app())
     fresh.wait_for_ratio("4.0")
     assert "one's" not in fresh.page.content()
