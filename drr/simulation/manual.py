@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from drr.errors import WorkloadError
 from drr.policy.schema import Profile
 from drr.router.endpoints import NEVER_BUSY, Endpoints, Worker, uniform_cluster
 from drr.router.requests import RequestTable
@@ -159,32 +160,46 @@ class _Player:
         self._running.append(request)
 
     def play(self, action: Action) -> None:
-        """Do one thing."""
+        """Do one thing; what makes no sense here raises :class:`WorkloadError`."""
         router = self._router
         if isinstance(action, At):
+            if action.time_ms < self._now_ms:
+                raise WorkloadError(f"script: the clock cannot go back from {self._now_ms:g} to {action.time_ms:g} ms")
             self._now_ms = action.time_ms
         elif isinstance(action, Arrive):
-            if action.wait:
-                lane = router.classify(action.request, self._now_ms)
-                router.enqueue(action.request, self._now_ms, lane, drain=False)
-            else:
-                router.arrive(action.request, self._now_ms)
+            self._arrive(action)
         elif isinstance(action, Call):
             for _ in range(action.times):
                 router.call(self._now_ms)
+                self._clear()
         elif isinstance(action, Drain):
             while router.call(self._now_ms):
                 self._clear()
         elif isinstance(action, Finish):
             self._finish(action)
         elif isinstance(action, FirstToken):
-            self._first[action.request] = self._now_ms
-            router.prefill_ended(action.request)
-            self._recorder.first_token(self._now_ms, action.request, router.outcomes.endpoint[action.request])
-            router.drain(self._now_ms)
+            self._first_token(action.request)
         else:
             self._change(action)
         self._clear()
+
+    def _arrive(self, action: Arrive) -> None:
+        router = self._router
+        if router.outcomes.arrival_ms[action.request] is not None:
+            raise WorkloadError(f"script: {self._inputs.requests.label(action.request)} arrives a second time")
+        if action.wait:
+            lane = router.classify(action.request, self._now_ms)
+            router.enqueue(action.request, self._now_ms, lane, drain=False)
+        else:
+            router.arrive(action.request, self._now_ms)
+
+    def _first_token(self, request: int) -> None:
+        if request not in self._running or self._recorder.had_first_token[request]:
+            raise WorkloadError(f"script: {self._inputs.requests.label(request)} is not in its prefill on any worker")
+        self._first[request] = self._now_ms
+        self._router.prefill_ended(request)
+        self._recorder.first_token(self._now_ms, request, self._router.outcomes.endpoint[request])
+        self._router.drain(self._now_ms)
 
     def _clear(self) -> None:
         """With open capacity whatever was dispatched is gone at once: its end is recorded, no drain follows."""

@@ -65,6 +65,10 @@ def replay(
     options = engine or EngineOptions()
     if any(hit > 0 for hit in requests.cached_tokens):
         raise WorkloadError("fixed cache hits (cached_tokens) are for teaching runs; the mock engine has its own cache")
+    if not 0 < arrival_speedup_ratio < float("inf"):
+        raise WorkloadError(f"the arrival speed-up is {arrival_speedup_ratio!r}; a finite number above 0 is allowed")
+    if trace_block_size < 1:
+        raise WorkloadError(f"trace_block_size is {trace_block_size!r}; a whole number of at least 1 is allowed")
     cluster = (
         uniform_cluster(workers, max_num_batched_tokens=options.max_num_batched_tokens)
         if isinstance(workers, int)
