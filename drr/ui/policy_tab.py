@@ -11,7 +11,7 @@ from drr.ui import commands, file_bar, quantum_sliders, share
 from drr.ui.editor import editor_text, policy_editor
 from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
 from drr.ui.look import plain
-from drr.ui.player import current_view, go_to
+from drr.ui.player.component import current_view, go_to
 from drr.ui.runs import shown_run
 
 PLAYER = "lab:stage"

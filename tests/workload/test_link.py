@@ -19,7 +19,7 @@ LIMIT = 7_000
 TYPED = Experiment(policy_text="", workload=TypedWorkload("A (60): 25 45 10\n"))
 TRACE = Experiment(
     policy_text="# é 日本\n",
-    workload=TraceWorkload("t.jsonl", "ab" * 32, ClassMapping("first_block"), path="/home/somebody/t.jsonl"),
+    workload=TraceWorkload("t.jsonl", "ab" * 32, ClassMapping("first_block"), path="/somebody/t.jsonl"),
 )
 
 
