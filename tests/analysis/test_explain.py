@@ -64,7 +64,7 @@ def test_bulk_rounds_are_written_out_with_their_ceil() -> None:
     assert text_of(run, StepKind.DECISION, 1) == (
         "Decision 2: latency goes. The cursor stood on latency: it had 1,000 tokens kept; it pays 500; nothing more "
         "waits there, so the 500 left are dropped and its deficit is 0, and the cursor moves to standard. Request 2 "
-        "goes to worker 0, which now holds 9,500 prefill tokens."
+        "goes to worker 0, which now holds 500 prefill tokens."
     )
 
 
@@ -124,7 +124,7 @@ def test_a_carried_class_that_pays_is_looked_at_first() -> None:
     assert text_of(run, StepKind.DECISION, 1) == (
         "Decision 2: a goes. a was carried from the last call, so it is looked at first: it had 950 tokens kept; it "
         "pays 50 and has 900 left, and the cursor comes round to b again, but a is carried: the next call looks at it "
-        "first. Request 1 goes to worker 0, which now holds 100 prefill tokens."
+        "first. Request 1 goes to worker 0, which now holds 50 prefill tokens."
     )
     assert text_of(run, StepKind.DECISION, 2) == (
         "Decision 3: b goes. The carry of a is forgotten, since it kept 900 of its head's 950 tokens; the cursor stood "
@@ -148,7 +148,7 @@ def test_with_many_classes_what_mattered_is_named_and_the_rest_counted() -> None
         "⌈(1,200 − 1,010) / 10⌉ = 19 rounds; 6 other classes need at least 9; c0 is empty. Nobody can pay yet, so all "
         "8 get the fewest, 9 rounds: c1 has 1,010 + 9 × 10 = 1,100 tokens (the other 7 keep what they were given); it "
         "pays 1,100; nothing more waits there, so its deficit is 0, and the cursor moves to c2. Request 1 goes to "
-        "worker 0, which now holds 2,100 prefill tokens."
+        "worker 0, which now holds 1,100 prefill tokens."
     )
     assert len(explain(run, 10).details) == 17
 
