@@ -150,7 +150,7 @@ def test_with_many_classes_what_mattered_is_named_and_the_rest_counted() -> None
         "pays 1,100; nothing more waits there, so its deficit is 0, and the cursor moves to c2. Request 1 goes to "
         "worker 0, which now holds 1,100 prefill tokens."
     )
-    assert len(explain(run, 10).details) == 17
+    assert len(explain(run, run.decision_steps[1]).details) == 17
 
 
 def test_many_classes_that_one_quantum_is_not_enough_for_are_counted() -> None:
