@@ -1,0 +1,80 @@
+"""Rules that recordings and examples happen not to reach; ``make mutants`` found them untested."""
+
+from __future__ import annotations
+
+import pytest
+
+from drr.policy.schema import PolicyClass
+from drr.router.endpoints import busy_limit
+from drr.router.requests import Constraint, RequestTable
+from drr.router.selection import WorkerChoice
+from drr.scheduler.lanes import SHARED, ClassLanes
+from drr.scheduler.ring import Ring
+from drr.simulation.manual import Arrive, Drain, run_manual
+from drr.simulation.timing import nanoseconds
+from tests.simulation.building import add, order, ring_of
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1 / 1024, 976_562), (3 / 1024, 2_929_688), (-1 / 1024, -976_562)])
+def test_exactly_half_a_nanosecond_goes_to_the_even_neighbour(seconds: float, expected: int) -> None:
+    assert nanoseconds(seconds) == expected
+
+
+class OneBusyEndpoint:
+    """A gate at which endpoint 1 is busy for every class."""
+
+    def shared_is_blocked(self, class_index: int, request: int) -> bool:
+        return False
+
+    def exact_is_blocked(self, class_index: int, request: int, endpoint: int) -> bool:
+        return endpoint == 1
+
+
+def test_a_next_head_that_is_blocked_keeps_the_cursor_if_the_deficit_pays_for_it() -> None:
+    lanes = [ClassLanes(index, OneBusyEndpoint()) for index in range(2)]
+    ring = Ring(lanes, [10, 10])
+    lanes[0].push((0, 0.0, 0, 0, 4), 0)
+    lanes[0].push((0, 0.0, 1, 1, 4), 1)
+    lanes[1].push((0, 0.0, 2, 2, 4), SHARED)
+    first = ring.pop_next()
+    assert first is not None
+    assert first.request == 0
+    assert (ring.deficits, ring.cursor) == ([6, 0], 0)
+    second = ring.pop_next()
+    assert second is not None
+    assert second.request == 2
+
+
+def test_wspt_goes_by_uncached_tokens_not_by_the_length_of_the_prompt() -> None:
+    table = RequestTable()
+    add(table, "A", 100)
+    add(table, "A", 1_000, cached_tokens=990)
+    script = [Arrive(0, wait=True), Arrive(1, wait=True), Drain()]
+    assert order(run_manual(ring_of({"A": 10}, queue_policy="wspt"), table, script)) == ["a2", "a1"]
+
+
+def test_a_pinned_worker_is_busy_above_its_threshold_not_at_it() -> None:
+    table = RequestTable()
+    add(table, "A", 100, 100, 100, constraint=Constraint(0))
+    profile = ring_of({"A": 10}, prefill_busy_threshold=100)
+    run = run_manual(profile, table, [Arrive(0), Arrive(1), Arrive(2)], capacity="policy", arrivals="bypass")
+    assert run.outcome == ["immediate", "immediate", "queued"]
+    assert run.endpoint[2] == -1
+
+
+@pytest.mark.parametrize(("fraction", "most_allowed_tokens"), [(0.0002, 1), (0.00012207, 0), (1.0, 8_192), (0.0, 0)])
+def test_a_worker_is_busy_above_a_fraction_that_is_no_whole_number_of_tokens(
+    fraction: float, most_allowed_tokens: int
+) -> None:
+    policy_class = PolicyClass("A", quantum=1, prefill_busy_threshold_frac=fraction)
+    limit = busy_limit(policy_class, 8_192)
+    assert limit == most_allowed_tokens
+    assert not limit > fraction * 8_192
+    assert limit + 1 > fraction * 8_192
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_worker_choice_counts_parts_of_blocks(seed: int) -> None:
+    choice = WorkerChoice(64, seed)
+    assert choice.choose(0, (0, 1), [30, 20], isl_tokens=10, overlaps=(), chain=()) == 1
+    assert choice.choose(0, (0, 1), [20, 30], isl_tokens=10, overlaps=(), chain=()) == 0
