@@ -50,7 +50,7 @@ button, select {{ font: inherit; color: inherit; background: {ground}; border: 1
   padding: 4px 12px; cursor: pointer; }}
 #said {{ min-height: 4.4em; overflow-wrap: anywhere; }}
 #below {{ position: relative; }}
-#playhead {{ position: absolute; top: 0; bottom: 34px; width: 2px; background: {ink}; }}
+#playhead {{ position: absolute; top: 34px; bottom: 34px; width: 2px; background: {ink}; }}
 </style>
 </head>
 <body>

@@ -24,7 +24,7 @@ from drr.charts.burst_scene import burst_scene
 from drr.charts.palette import THEMES
 from drr.charts.spike_scene import spike_scene
 from drr.simulation.recording import Run
-from drr.ui import runs
+from drr.ui import export, runs, stage_view
 from drr.ui.look import plain, theme
 from drr.ui.scene.component import Playing, scene_player
 
@@ -36,8 +36,8 @@ SPEAKER_SCALE = 1.3
 SPEAKER_HOLD_MS = 3_500
 BURST, SPIKE = "The burst", "The spike"
 
-_QUANTUM, _SPEAKER, _STARTED, _ROUND, _SCENE = (
-    f"premium:{name}" for name in ("quantum", "speaker", "started", "round", "scene")
+_QUANTUM, _SPEAKER, _STARTED, _ROUND, _SCENE, _DECISIONS = (
+    f"premium:{name}" for name in ("quantum", "speaker", "started", "round", "scene", "decisions")
 )
 _BURST_KEY, _SPIKE_KEY = "premium-burst", "premium-spike"
 _SPEAKER_CSS = """
@@ -58,8 +58,9 @@ def prepare() -> None:
         state[_SPEAKER] = link.get("speaker") == "1"
         state[_STARTED] = "moment" in link or state[_SPEAKER]
         state[_ROUND] = 0
+        state[_DECISIONS] = False
         state[_SCENE] = SPIKE if link.get("moment") in _spike_names() else BURST
-    for name in (_QUANTUM, _SPEAKER, _SCENE):
+    for name in (_QUANTUM, _SPEAKER, _SCENE, _DECISIONS):
         state[name] = state[name]  # hold on to it while its widget is not on the page
 
 
@@ -170,6 +171,14 @@ def show_table(equal: Run, weighted: Run) -> None:
     left.markdown("\n".join(lines))
     left.caption("premium : regular. Published figures and our own, counted over the same 640 requests.")
     right.markdown("**Why 255 and not 256**\n\n" + "\n\n".join(map(plain, WHY_THEY_DIFFER)))
+
+
+def show_decisions(weighted: Run) -> None:
+    """Every decision of the weighted run on the stage, and files of it."""
+    if st.toggle("Show every decision of the weighted run", key=_DECISIONS):
+        stage_view.show(weighted, slot="premium", start=weighted.decision_steps[0], parts=("numbers",))
+        quanta = " : ".join(f"{c.quantum:,}" for c in weighted.profile.classes)
+        export.show(weighted, slot="premium", title=f"Premium and regular, {quanta}")
 
 
 def _bold(cells: str) -> str:
