@@ -23,7 +23,7 @@ from drr.analysis.outcomes import result_line
 from drr.simulation.recording import Run
 from drr.ui import compare_seeds, compare_state, lab_state, runs, stage_view
 from drr.ui.look import plain
-from drr.ui.player import go_to
+from drr.ui.player.component import go_to
 from drr.workload.experiment import Experiment
 
 BY_DECISION, BY_TIME = "by decision", "by time"
