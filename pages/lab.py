@@ -6,6 +6,7 @@ import streamlit as st
 
 from drr.ui import (
     doctor_panel,
+    export,
     file_bar,
     lab_state,
     policy_tab,
@@ -59,6 +60,7 @@ with right:
     if view.run is not None:
         results.show_line(view.run)
         stage_view.show(view.run, slot="lab", stale="" if view.is_current else STALE)
+        export.show(view.run, slot="lab", title="A run in Ringside")
         results.show_figures(view.run)
         slo.show(view.run, inputs.experiment)
 

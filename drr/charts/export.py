@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,15 @@ def check_step(run: Run, step: int) -> None:
     """Raise :class:`ExportError` for a step the run does not have (-1 is the state before the first)."""
     if not -1 <= step < run.n_steps:
         raise ExportError(f"step {step + 1:,} is not in this run; allowed are 0 (before the first) to {run.n_steps:,}")
+
+
+def steps_from(run: Run, first: int, count: int, *, decisions_only: bool) -> tuple[int, ...]:
+    """At most ``count`` steps from ``first`` on, or decisions from there; where none follows, ``first`` alone."""
+    if decisions_only:
+        decisions = run.decision_steps
+        at = bisect_left(decisions, first)
+        return tuple(decisions[at : at + count]) or (first,)
+    return tuple(range(first, min(first + count, run.n_steps)))
 
 
 def stage_picture(

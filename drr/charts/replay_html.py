@@ -74,21 +74,14 @@ button, select {{ font: inherit; color: inherit; background: {ground}; border: 1
 """
 
 
-def replay_steps(run: Run, first: int, last: int, *, decisions_only: bool) -> list[int]:
-    """The steps from ``first`` to ``last`` (both included), or the decisions among them."""
-    check_step(run, first)
-    check_step(run, last)
-    if decisions_only:
-        return [step for step in run.decision_steps if first <= step <= last]
-    return list(range(first, last + 1))
-
-
 def replay_html(
     run: Run, steps: Sequence[int], *, title: str, theme: Theme = LIGHT, progress: Progress = nothing
 ) -> str:
     """The replay of these steps, at most :data:`MOST_FRAMES`; raises :class:`ExportError` for more or none."""
     if not 1 <= len(steps) <= MOST_FRAMES:
         raise ExportError(f"a replay of {len(steps):,} steps: between 1 and {MOST_FRAMES} are allowed, choose a range")
+    for step in steps:
+        check_step(run, step)
     data = json.dumps(_contents(run, steps, theme, progress), separators=(",", ":"), ensure_ascii=False)
     return _PAGE.format(
         policy=_POLICY,

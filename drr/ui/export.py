@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_left
 from typing import cast
 
 import streamlit as st
 
-from drr.charts.export import MOST_GIF_FRAMES
+from drr.charts.export import MOST_GIF_FRAMES, steps_from
 from drr.charts.handout import MOST_STEPS
 from drr.charts.replay_html import MOST_FRAMES
 from drr.simulation.recording import Run
@@ -70,7 +69,7 @@ def _panel(run: Run, slot: str, title: str) -> None:
             pace = fourth.number_input("Milliseconds each", 50, 5_000, 400, step=50, key=f"{key}:pace")
     if st.button("Make the file", key=f"{key}:make"):
         shown = current_view(run, f"{slot}:stage", middle_decision(run)).step
-        steps = chosen_steps(run, -1 if start == START else shown, count, decisions_only=what == DECISIONS)
+        steps = steps_from(run, -1 if start == START else shown, count, decisions_only=what == DECISIONS)
         task = ExportTask(run, kind, steps if _MOST[kind] > 1 else (shown,), title, theme().name, pace)
         st.session_state[f"{key}:job"] = _pool().submit(_owner(slot), task)
     job: Job | None = st.session_state.get(f"{key}:job")
@@ -82,15 +81,6 @@ def _panel(run: Run, slot: str, title: str) -> None:
         _offer(cast(MadeFile, job.result), key)
     elif job.state == "failed":
         st.error(f"No file: {plain(job.error)}.")
-
-
-def chosen_steps(run: Run, first: int, count: int, *, decisions_only: bool) -> tuple[int, ...]:
-    """At most ``count`` steps from ``first`` on; where no decision follows, ``first`` alone."""
-    if decisions_only:
-        decisions = run.decision_steps
-        at = bisect_left(decisions, first)
-        return tuple(decisions[at : at + count]) or (first,)
-    return tuple(range(first, min(first + count, run.n_steps)))
 
 
 @st.fragment(run_every=0.4)
