@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -34,14 +35,20 @@ class PolicyFileError(DrrError):
 
 def named_path(arguments: Sequence[str] | None = None) -> Path | None:
     """The file named on the command line of the app or else in the environment; None where none is."""
+    named = _policy_argument(tuple(sys.argv[1:] if arguments is None else arguments)) or os.environ.get(VARIABLE)
+    return Path(named).absolute() if named else None
+
+
+@lru_cache(maxsize=4)
+def _policy_argument(arguments: tuple[str, ...]) -> str | None:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--policy", default=None)
     try:
-        given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
+        given, _ = parser.parse_known_args(arguments)
     except argparse.ArgumentError:  # --policy without a path
         return None
-    named = given.policy or os.environ.get(VARIABLE)
-    return Path(named).absolute() if named else None
+    policy: str | None = given.policy
+    return policy
 
 
 class PolicyFile(FileSystemEventHandler):

@@ -124,11 +124,14 @@ def _share(experiment: Experiment, step: Callable[[], int | None]) -> None:
                 f"The link would have {len(link):,} characters, and more than {LINK_CHARACTERS.value:,} do not pass "
                 f"everywhere ({LINK_CHARACTERS.variable} sets it). Take the file instead."
             )
-    trace, said = trace_text(experiment)
-    file = to_file(experiment, made[1] if made else step(), trace_text=trace)
-    name = f"experiment{FILE_SUFFIX}"
-    st.download_button(f"Download as {FILE_SUFFIX}", file, name, "application/json", on_click="ignore")
-    if said:
+    st.download_button(
+        f"Download as {FILE_SUFFIX}",
+        lambda: to_file(experiment, step(), trace_text=trace_text(experiment)),
+        f"experiment{FILE_SUFFIX}",
+        "application/json",
+        on_click="ignore",
+    )
+    if said := trace_note(experiment):
         st.caption(said)
 
 
@@ -138,16 +141,32 @@ def link_to(experiment: Experiment, step: int | None, address: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", f"{PARAMETER}={encode(experiment, step)}", ""))
 
 
-def trace_text(experiment: Experiment) -> tuple[str | None, str]:
-    """The trace as text where it may go along, and what to say about it."""
+def _trace(experiment: Experiment) -> Path | None:
+    """The trace file of an experiment on this machine."""
     workload = experiment.workload
-    if not isinstance(workload, TraceWorkload) or not workload.path:
-        return None, ""
-    path = Path(workload.path)
+    return Path(workload.path) if isinstance(workload, TraceWorkload) and workload.path else None
+
+
+def trace_note(experiment: Experiment) -> str:
+    """What to say about the trace of an experiment that is shared; "" where there is none."""
+    path = _trace(experiment)
+    if path is None:
+        return ""
     try:
-        size = path.stat().st_size
-        if said := SHARED_TRACE_BYTES.exceeded(size):
-            return None, f"The trace {plain(workload.name)} is not in the file: {said}."
-        return path.read_bytes().decode("utf-8"), "The file holds the trace too; a link only names it."
+        said = SHARED_TRACE_BYTES.exceeded(path.stat().st_size)
+    except OSError:
+        said = "it is gone"
+    if said:
+        return f"The trace is not in the file, which only names it: {said}."
+    return "The file holds the trace too where it is plain text; a link only names it."
+
+
+def trace_text(experiment: Experiment) -> str | None:
+    """The trace as text where it is one and may go along."""
+    path = _trace(experiment)
+    try:
+        if path is None or SHARED_TRACE_BYTES.exceeded(path.stat().st_size):
+            return None
+        return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        return None, f"The trace {plain(workload.name)} is no plain text, so the file names it and does not hold it."
+        return None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Download, Locator, Page
+from playwright.sync_api import BrowserContext, Download, Locator, Page
 
 from drr.policy.samples import sample
-from tests.browser.helpers import wait_until_settled
+from tests.browser.helpers import StreamlitServer, wait_until_settled
+from tests.support import ROOT
 
 SEED = sample("premium_4_to_1").text()
 SECONDS = 90.0
@@ -23,6 +25,29 @@ def with_quanta(premium: int, regular: int) -> str:
     text = SEED.replace("quantum: 512", f"quantum: {premium}", 1)
     before, _, after = text.rpartition("quantum: 128")
     return f"{before}quantum: {regular}{after}"
+
+
+@contextmanager
+def own_server(
+    new_context: Callable[..., BrowserContext], folder: Path, arguments: Sequence[str] = ()
+) -> Iterator[tuple[StreamlitServer, Callable[[], Lab]]]:
+    """A server of one's own, and a function that opens its Lab in a new browser context."""
+    with StreamlitServer(ROOT / "app.py", folder / "server.log", arguments=arguments) as server:
+        contexts = []
+
+        def open_lab() -> Lab:
+            context = new_context(viewport={"width": 1400, "height": 900})
+            contexts.append(context)
+            page = context.new_page()
+            page.goto(server.url, wait_until="commit")
+            wait_until_settled(page)
+            return Lab(page)
+
+        try:
+            yield server, open_lab
+        finally:
+            for context in contexts:  # a page complains when its server goes first
+                context.close()
 
 
 class Lab:

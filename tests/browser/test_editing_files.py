@@ -13,8 +13,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.helpers import PageWatch, StreamlitServer, wait_until_settled
-from tests.browser.lab import SEED, Lab, with_quanta
-from tests.support import ROOT
+from tests.browser.lab import SEED, Lab, own_server, with_quanta
 
 OpenApp = Callable[..., Page]
 NewContext = Callable[..., BrowserContext]
@@ -30,14 +29,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def following(path: Path, tmp_path: Path, new_context: NewContext) -> Iterator[Callable[[], Lab]]:
     """Opens the Lab of a server that follows ``path``."""
-    with StreamlitServer(ROOT / "app.py", tmp_path / "server.log", arguments=["--policy", str(path)]) as server:
-
-        def open_lab() -> Lab:
-            page = new_context(viewport={"width": 1400, "height": 900}).new_page()
-            page.goto(server.url, wait_until="commit")
-            wait_until_settled(page)
-            return Lab(page)
-
+    with own_server(new_context, tmp_path, ["--policy", str(path)]) as (_, open_lab):
         yield open_lab
 
 
@@ -210,11 +202,8 @@ def start_heavy_run(lab: Lab) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes by /proc")
 def test_a_killed_run_says_so_and_can_be_tried_again(tmp_path: Path, new_context: NewContext) -> None:
-    with StreamlitServer(ROOT / "app.py", tmp_path / "server.log") as server:
-        page = new_context().new_page()
-        page.goto(server.url, wait_until="commit")
-        wait_until_settled(page)
-        lab = Lab(page)
+    with own_server(new_context, tmp_path) as (server, open_lab):
+        lab = open_lab()
         lab.wait_for_ratio("4.0")
         start_heavy_run(lab)
         lab.wait_for_text("of 120,000 requests")
@@ -234,14 +223,7 @@ def test_a_heavy_run_freezes_no_other_session_and_the_time_limit_is_named(
     tmp_path: Path, new_context: NewContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RINGSIDE_MAX_RUN_SECONDS", "3")
-    with StreamlitServer(ROOT / "app.py", tmp_path / "server.log") as server:
-
-        def open_lab() -> Lab:
-            page = new_context().new_page()
-            page.goto(server.url, wait_until="commit")
-            wait_until_settled(page)
-            return Lab(page)
-
+    with own_server(new_context, tmp_path) as (_, open_lab):
         heavy, other = open_lab(), open_lab()
         other.wait_for_ratio("4.0")
         start_heavy_run(heavy)

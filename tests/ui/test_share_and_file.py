@@ -128,15 +128,17 @@ def test_a_file_goes_along_with_a_small_trace_and_without_a_large_one(
     path = tmp_path / "t.jsonl"
     path.write_text("é" * 100)
     experiment = Experiment(policy_text=OLD, workload=TraceWorkload("t.jsonl", "0", path=str(path)))
-    assert share.trace_text(experiment) == ("é" * 100, "The file holds the trace too; a link only names it.")
+    assert share.trace_text(experiment) == "é" * 100
+    assert share.trace_note(experiment).startswith("The file holds the trace too")
     path.write_bytes(b"\x1f\x8b\xff")
-    assert share.trace_text(experiment)[0] is None
+    assert share.trace_text(experiment) is None
     monkeypatch.setattr(share, "SHARED_TRACE_BYTES", Limit("RINGSIDE_MAX_SHARED_TRACE_BYTES", 2, "bytes of a trace"))
-    text, said = share.trace_text(experiment)
-    assert text is None
+    assert share.trace_text(experiment) is None
+    said = share.trace_note(experiment)
     assert "3 bytes of a trace are more than the 2 that are allowed here (RINGSIDE_MAX_SHARED_TRACE_BYTES" in said
     path.unlink()
-    assert share.trace_text(experiment)[0] is None
+    assert share.trace_text(experiment) is None
+    assert "it is gone" in share.trace_note(experiment)
 
 
 @pytest.mark.parametrize(
