@@ -129,10 +129,10 @@ def test_a_carried_class_that_pays_is_looked_at_first() -> None:
     assert text_of(run, StepKind.DECISION, 2) == (
         "Decision 3: b goes. The carry of a is forgotten, since it kept 900 of its head's 950 tokens; the cursor stood "
         "on b: it had 0 kept + 100 granted = 100 tokens; it pays 50; nothing more waits there, so the 50 left are "
-        "dropped and its deficit is 0, and the cursor moves to a. Request 3 goes to worker 0, which now holds 150 "
+        "dropped and its deficit is 0, and the cursor moves to a. Request 3 goes to worker 0, which now holds 50 "
         "prefill tokens."
     )
-    assert explain(run, 6).details[0].text == (
+    assert explain(run, run.decision_steps[2]).details[0].text == (
         "a: carried, so it is looked at first, but its head costs 950 tokens, more than the 900 kept; the carry is "
         "forgotten."
     )
