@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from drr.simulation.recording import Run
-from drr.ui.player import PARTS, Part, View, player
+from drr.ui.player.component import PARTS, Part, player
+from drr.ui.player.messages import View
 
 
 def show(
@@ -21,7 +22,7 @@ def show(
     stale: str = "",
     guess: bool | None = None,
 ) -> View | None:
-    """Show the player of a run, or say that there is nothing to show; see :func:`drr.ui.player.player`.
+    """Show the player of a run, or say that there is nothing to show; see :func:`drr.ui.player.component.player`.
 
     ``slot`` is the page's place that the player belongs to: its playhead is kept per slot and key.
     """

@@ -13,6 +13,7 @@ import pytest
 from drr.analysis.explain import explain, explain_visit
 from drr.analysis.log import log_csv, log_rows
 from drr.charts.palette import DARK, LIGHT, class_slots, class_styles
+from drr.charts.timelines import timeline_figure
 from drr.simulation.state import StepKind
 from drr.ui.player import messages
 from drr.ui.player.blob import read_blob, write_blob
@@ -130,10 +131,10 @@ def test_the_csv_is_the_log_as_it_is_filtered():
 @pytest.mark.parametrize("panel", ["share", "recent_share", "deficits", "waiting", "load", "refusals"])
 def test_a_timeline_leaves_the_playhead_to_the_player(panel):
     run = random_run(3)
-    blob = messages.timeline(run, "id", (panel, "tokens", 900), theme=LIGHT, keep={})
-    assert messages.timeline(run, "id", (panel, "tokens", 900), theme=LIGHT, keep={}) is blob
+    asked = (panel, "tokens", 900)
+    blob = messages.timeline(run, "id", asked, theme=LIGHT, keep={})
+    assert messages.timeline(run, "id", asked, theme=LIGHT, keep={}) is blob
     header, _ = read_blob(blob)
-    uids = [trace["uid"] for trace in header["figure"]["data"]]
-    assert uids
-    assert not any(uid.startswith("playhead") for uid in uids)
+    whole = timeline_figure(run, theme=LIGHT, width=900, panels=(panel,), keep={})
+    assert len(header["figure"]["data"]) == len(whole.data) - 1
     assert header["axis"] == "ms"

@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Literal, Self, cast, get_args
 from weakref import WeakKeyDictionary
 
@@ -104,9 +105,9 @@ def timeline(
     if key not in made:
         figure = timeline_figure(run, theme=theme, width=width, panels=(panel,), unit=unit, keep=keep)
         data = json.loads(figure.to_json())
-        # The player has a playhead of its own, which moves without Plotly.
-        traces = [trace for trace in data["data"] if not str(trace.get("uid", "")).startswith("playhead.")]
-        shown = {"data": traces, "layout": data["layout"]}
+        # The player has a playhead of its own, which moves without Plotly. (The uid is lost on the way to JSON.)
+        mine = [not str(trace.uid).startswith("playhead.") for trace in figure.data]
+        shown = {"data": list(compress(data["data"], mine)), "layout": data["layout"]}
         header = {"kind": "timeline", "run": run_id, "panel": panel, "axis": axis_unit(run), "figure": shown}
         made[key] = write_blob(header, {})
     return made[key]

@@ -75,6 +75,7 @@ def _pack(run: Run, theme: Theme, keep: Mapping[str, int] | None) -> bytes:
         **numbers,
         "rules": [_rule(rule) for rule in VisitRule],
         "labels": [name or 0 for name in run.requests.name] if any(run.requests.name) else [],
+        "runs_at_once": run.inputs.runs_at_once,
         "busy_worker_ratios": [c.busy_worker_ratio for c in run.profile.classes],
         "cluster": cluster_edits(run),
         "theme": colours,

@@ -5,14 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from drr.ui import stage_view, style
-from drr.ui.player import current_view, go_to
+from drr.ui.player import plotly_source
+from drr.ui.player.component import current_view, go_to
 from tests.ui.player_runs import named_run
 
 SECOND = "second"
 
 
+WITH_CHUNK = plotly_source._chunks
+
+
 def watching() -> None:
     asked = st.query_params
+    plotly_source._chunks = (lambda: ()) if asked.get("plotly") == "package" else WITH_CHUNK
     name = st.session_state.get("name", asked.get("run", "premium"))
     run = named_run(name)
     stale = "Not from this text." if st.session_state.get("stale") else ""
@@ -35,7 +40,8 @@ st.set_page_config(page_title="Player", layout="wide")
 style.apply()
 with st.sidebar:
     st.button("Rerun")
-    st.button("Another run", on_click=lambda: st.session_state.update(name="premium-64"))
+    other = st.query_params.get("next", "premium-64")
+    st.button("Another run", on_click=lambda: st.session_state.update(name=other))
     st.button("First run", on_click=lambda: st.session_state.update(name="premium"))
     st.button("Stale", on_click=lambda: st.session_state.update(stale=not st.session_state.get("stale")))
     st.button("Go to step 40", on_click=lambda: go_to("test:stage", step=40))

@@ -31,6 +31,8 @@ export function makeRun(header, columns) {
     wasAdmitted: bits(columns.was_admitted, columns.row_class.length),
     labels: header.labels,
     ratios: header.busy_worker_ratios,
+    boxes: Math.max(...header.stages.map(({ plan }) => plan.lanes.slots)),
+    runsAtOnce: header.runs_at_once,
   };
   tokensOf(run, header, columns);
   callsOf(run, header, columns);

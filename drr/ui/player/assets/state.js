@@ -2,7 +2,6 @@
 
 import { KIND, SHARED, clusterAt, countBelow, eligibleFor, isCall, leavesLane } from "./run.js";
 
-const BOXES = 16;
 const HELD_BUSY = -1;
 
 /** The state right after a step (-1: before the first). Of a lane only the first requests are listed, and counted all. */
@@ -74,7 +73,7 @@ function waitingIn(run, lane, step) {
       else high = middle;
     }
   }
-  for (let i = from; i < order.length && found.length < BOXES; i += 1) {
+  for (let i = from; i < order.length && found.length < run.boxes; i += 1) {
     const row = order[i];
     if (run.queuedStep[row] <= step && run.goneStep[row] > step) found.push(row);
   }
@@ -149,7 +148,7 @@ function endpointStates(run, walker, cluster, time) {
       isPresent: present,
       isOverloaded: overloaded,
       load: walker.loads[index],
-      running: Math.min(Math.max(admitted - walker.completedAdmitted[index], 0), inFlight),
+      running: run.runsAtOnce ? inFlight : Math.min(Math.max(admitted - walker.completedAdmitted[index], 0), inFlight),
     };
   });
 }
