@@ -122,6 +122,7 @@ def _table(run: Run, held: Targets, figures: Mapping[str, SloFigures]) -> None:
         frame,
         key=key,
         hide_index=True,
+        placeholder="–",
         disabled=["class", *kept],
         column_config={_TTFT: time, _WHOLE: time, **dict.fromkeys(kept, share)},
         on_change=_take,

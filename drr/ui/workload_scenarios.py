@@ -6,7 +6,7 @@ import streamlit as st
 
 from drr.ui import lab_state
 from drr.ui.look import plain
-from drr.ui.player import go_to
+from drr.ui.player.component import go_to
 from drr.workload.experiment import Experiment
 from drr.workload.scenarios import SCENARIOS, scenario
 

@@ -11,7 +11,7 @@ from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 from drr.ui import workload_findings
 from drr.ui.lab_state import STAGE
-from drr.ui.player import current_view, go_to
+from drr.ui.player.component import current_view, go_to
 from drr.ui.run_task import RunResult
 from drr.workload.experiment import Experiment, TypedWorkload
 from drr.workload.link import FILE_SUFFIX, to_file
