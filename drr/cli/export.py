@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drr.cli.inputs import add_run_arguments, load_run
+from drr.cli.inputs import add_run_arguments, load_run, write_whole
 from drr.errors import DrrError
 from drr.simulation.recording import Run
 
@@ -35,12 +35,13 @@ def run(options: argparse.Namespace) -> int:
     if options.out.suffix.lower() not in ENDINGS:
         raise DrrError(f"--out {options.out}: the name has to end in {', '.join(ENDINGS)}")
     content = _content(load_run(options), options)
-    try:
-        options.out.write_bytes(content)
-    except OSError as error:
-        raise DrrError(f"cannot write {options.out}: {error.strerror or error}") from None
+    write_whole(options.out, lambda path: _write(path, content))
     print(f"{options.out}: {len(content):,} bytes", file=sys.stderr)
     return 0
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
 
 
 def _content(done: Run, options: argparse.Namespace) -> bytes:
