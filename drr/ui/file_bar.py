@@ -82,7 +82,7 @@ def show() -> None:
 def _question(file: PolicyFile, name: str, mine: str) -> None:
     st.warning(f"{name} has changed on disk, and there are unsaved edits here.")
     theirs = file.text or ""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Keep mine", key="lab:keep_mine", on_click=_keep_mine, args=(theirs,))
         st.button("Take theirs", key="lab:take_theirs", on_click=_take, args=(theirs,))
         st.toggle("See the difference", key=_DIFFERENCE)

@@ -116,7 +116,7 @@ def _share(experiment: Experiment, step: Callable[[], int | None]) -> None:
     if made is not None and made[0] == experiment.key:
         link = link_to(experiment, made[1], st.context.url or "")
         if len(link) <= LINK_CHARACTERS.value:
-            st.code(link, language=None, wrap_lines=True)
+            st.code(link, language=None)
             at = "" if made[1] is None else f" and step {made[1]:,}"
             st.caption(f"{len(link):,} characters: policy, workload, workers, cursor rule{at}. It names no file.")
         else:
