@@ -8,36 +8,17 @@ from typing import cast
 
 import streamlit as st
 
-from drr.analysis.compare import Interval, differences_over_seeds
 from drr.ui import runs
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
-from drr.ui.worker_process import Progress
+from drr.ui.seeds_task import Result, SeedsTask
 from drr.workload.experiment import Experiment
 
 SEED_COUNTS = (5, 10, 20, 30)
 POLL_SECONDS = 0.25
 
 _COUNT, _JOB, _DONE = "cmp:seeds", "cmp:seeds:job", "cmp:seeds:done"
-
-Result = dict[tuple[str, str], Interval]
-
-
-@dataclass(frozen=True, slots=True)
-class SeedsTask:
-    """Both experiments and how many seeds, as a worker process takes them."""
-
-    first: Experiment
-    second: Experiment
-    count: int
-    max_requests: int
-
-    def run(self, progress: Progress) -> Result:
-        """Run both with every seed."""
-        return differences_over_seeds(
-            self.first, self.second, range(self.count), progress, max_requests=self.max_requests
-        )
 
 
 @dataclass(slots=True)
