@@ -48,6 +48,7 @@ export class Player {
       this.transport.element, this.said.element, this.stage.element, this.numbers.element,
       this.timeline.element, this.log.element,
     );
+    this.element.inert = true;
     parent.append(this.element);
     this.keys = new Keys(this);
     this.observer = new ResizeObserver(() => this.resized());
@@ -83,6 +84,7 @@ export class Player {
     for (const part of this.parts) part.renew?.(isNew);
     await this.redraw();
     if (turn !== this.turn) return;
+    this.element.inert = false;
     this.element.dataset.ready = "true";
     this.sender.connect(() => this.report());
   }

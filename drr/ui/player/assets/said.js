@@ -64,8 +64,8 @@ export class Said {
     if (!last || last.run !== this.player.run.id) return;
     const isHere = last.step === step && last.visit === visit;
     this.element.classList.toggle("rp-behind", !isHere && !this.player.playback.isPlaying);
-    // While one may guess, nothing is said about another step than the one that is shown.
-    if (isHere || !this.player.isGuessing) this.write(last.headline, last.text);
+    // At rest, and while one may guess, nothing is said about another step than the one that is shown.
+    if (isHere || (this.player.playback.isPlaying && !this.player.isGuessing)) this.write(last.headline, last.text);
     this.element.dataset.step = isHere ? String(step) : "";
   }
 
