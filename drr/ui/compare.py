@@ -21,9 +21,9 @@ from drr.analysis.compare import (
 from drr.analysis.fairness import fairness, gap_text
 from drr.analysis.outcomes import result_line
 from drr.simulation.recording import Run
-from drr.ui import compare_seeds, compare_state, lab_state, runs, stage_view
+from drr.ui import compare_seeds, compare_state, lab_state, runs
 from drr.ui.look import plain
-from drr.ui.player.component import go_to
+from drr.ui.player.component import go_to, player
 from drr.workload.experiment import Experiment
 
 BY_DECISION, BY_TIME = "by decision", "by time"
@@ -133,16 +133,23 @@ def show_stages(pair: Pair) -> None:
             st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=(first, second))
         elif state[_HOW] == BY_TIME:
             st.caption("Move or play either stage: the other one follows in simulated time.")
-    linked = "cmp" if state[_HOW] == BY_TIME else ""
-    for column, side, run in zip(
-        st.container(key="cmp_stages").columns(2, gap="medium"), compare_state.SIDES, (first, second), strict=True
-    ):
+    _both(pair, "cmp" if state[_HOW] == BY_TIME else "")
+
+
+@st.fragment
+def _both(pair: Pair, linked: str) -> None:
+    """Both players in one fragment: they report at the same moment, and then Streamlit runs only one."""
+    state = st.session_state
+    columns = st.container(key="cmp_stages").columns(2, gap="medium")
+    for column, side, run in zip(columns, compare_state.SIDES, (pair.first, pair.second), strict=True):
         with column:
             arbitration = compare_state.ARBITRATION[state[compare_state.key_of(side, "arbitration")]]
             st.markdown(f"**{side}** · {plain(arbitration)}")
-            stage_view.show(
-                run, slot="cmp", key=side, parts=(), linked=linked, start=_decision_step(run, state[_DECISION])
-            )
+            if run.n_steps:
+                start = _decision_step(run, state[_DECISION])
+                player(run, key=f"cmp:{side}", parts=(), linked=linked, start=start, own_fragment=False)
+            else:
+                st.info("Nothing happened in this run: no request arrived.")
 
 
 def _decision_step(run: Run, decision: int) -> int:

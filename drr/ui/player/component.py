@@ -33,6 +33,7 @@ def player(
     linked: str = "",
     stale: str = "",
     guess: bool | None = None,
+    own_fragment: bool = True,
 ) -> View:
     """Show a recorded run with at least one step, and return what the browser shows of it.
 
@@ -41,11 +42,12 @@ def player(
     with the same ``linked`` text move together in simulated time, or step by step where it begins with ``step:``.
     ``stale`` says, over the dimmed picture, why it is not the one to expect. ``guess`` turns "guess first" on or off
     whenever it changes; None leaves that to the user. Works inside of a fragment, and makes one of its own: only that
-    runs again while the run is played.
+    runs again while the run is played. Players that move together need one fragment for all, since Streamlit runs one
+    alone where several report at the same moment: ``own_fragment`` False leaves that to the caller.
     """
     begin = messages.middle_decision(run) if start is None else start
     options = {"parts": list(parts), "linked": linked, "stale": stale, "guess": guess}
-    _fragment(run, key, begin, options)
+    (_fragment if own_fragment else _draw)(run, key, begin, options)
     return current_view(run, key, begin)
 
 
@@ -64,6 +66,10 @@ def current_view(run: Run, key: str, start: int = -1) -> View:
 
 @st.fragment
 def _fragment(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
+    _draw(run, key, start, options)
+
+
+def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
     names = run.class_names
     # A class keeps its colour for the whole session, however the policy changes.
     slots = class_slots(names, keep=st.session_state.get(_SLOTS))
