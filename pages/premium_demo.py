@@ -16,8 +16,7 @@ if equal is None or weighted is None:
     st.stop()
 
 if premium_demo.is_speaker_mode():
-    premium_demo.show_chosen_scene(equal, weighted)
-    premium_demo.show_controls(weighted)
+    premium_demo.show_to_audience(equal, weighted)
     st.stop()
 
 premium_demo.show_result(equal, weighted)

@@ -47,7 +47,7 @@ def _burst_column(scene: Scene, run: Run, title: str, left: float, top: float, r
     looks = looks_of(run, scene.theme)
     times, owners = completion_times(run), [run.class_index[row] for row in run.completion_order]
     y += scene.px(30)
-    _tally(scene, "First 320 answers", (left, y, room), looks, times[:FIRST], owners[:FIRST])
+    _tally(scene, f"First {FIRST} answers", (left, y, room), looks, times[:FIRST], owners[:FIRST])
     y += scene.px(18)
     pitch = min(room / _CELLS_PER_ROW, scene.px(16))
     y = _cells(scene, looks, (left, y), pitch, times[:FIRST], owners[:FIRST]) + scene.px(18)
@@ -98,7 +98,7 @@ def _tally(
 def _left_over(scene: Scene, run: Run, place: tuple[float, float, float], looks: list[ClassStyle]) -> None:
     """How many of each class are not completed yet."""
     left, y, room = place
-    scene.say(left, y, "Still to be answered", size=13, bold=True)
+    scene.say(left, y, "Still to come", size=13, bold=True)
     x = left + room
     for owner in (REGULAR, PREMIUM):
         times = completion_times(run, owner)

@@ -32,7 +32,8 @@ QUANTA = (64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Premium quanta to choose from; regular keeps its 128."""
 WIDTHS = (560, 800, 1000, 1320)
 SPEAKER_WIDTHS = (700, 1000, 1320)
-SPEAKER_SCALE = 1.3
+SPEAKER_SCALE, SPEAKER_SPIKE_SCALE = 1.25, 1.12
+"""How much larger type and marks are for an audience; the spike has three panels to fit on a projector."""
 SPEAKER_HOLD_MS = 3_500
 BURST, SPIKE = "The burst", "The spike"
 
@@ -42,7 +43,7 @@ _QUANTUM, _SPEAKER, _STARTED, _ROUND, _SCENE, _DECISIONS = (
 _BURST_KEY, _SPIKE_KEY = "premium-burst", "premium-spike"
 _SPEAKER_CSS = """
 <style>
-html { font-size: 20px; }
+html { font-size: clamp(16px, 1.45vw, 24px); }
 [data-testid="stMainBlockContainer"] { padding: 0.6rem 1.6rem 1rem; max-width: none; }
 [data-testid="stHeader"], [data-testid="stToolbar"] { display: none; }
 </style>
@@ -85,20 +86,29 @@ def show_start() -> None:
     st.button("Run the seed experiment", type="primary", on_click=_start)
 
 
-def show_controls(weighted: Run | None) -> None:
+def show_controls(weighted: Run) -> None:
     """Premium's quantum, which may be dragged while everything plays, the button, and the speaker mode."""
     slider, button, speaker = st.columns([5, 2, 3], vertical_alignment="center", gap="large")
-    slider.select_slider(
+    with slider:
+        _quantum_slider()
+    button.button("Run again", type="primary", on_click=_start, width="stretch")
+    with speaker:
+        _speaker_toggle()
+    st.caption(plain(shipped_line(weighted)))
+
+
+def _quantum_slider() -> None:
+    st.select_slider(
         f"Premium's quantum, tokens per round (regular has {REGULAR_QUANTUM_TOKENS})",
         QUANTA,
         key=_QUANTUM,
         format_func=lambda quantum: f"{quantum:,}",
         on_change=_link_quantum,
     )
-    button.button("Run again", type="primary", on_click=_start, width="stretch")
-    speaker.toggle("Speaker mode", key=_SPEAKER, on_change=_link_speaker, help="Large type, captions, plays by itself.")
-    if weighted is not None:
-        st.caption(plain(shipped_line(weighted)))
+
+
+def _speaker_toggle() -> None:
+    st.toggle("Speaker mode", key=_SPEAKER, on_change=_link_speaker, help="Large type, captions, plays by itself.")
 
 
 def run_burst() -> tuple[Run | None, Run | None]:
@@ -135,14 +145,20 @@ def show_spike() -> None:
         _play(scenes, _SPIKE_KEY, _spike_names(), autoplay=is_speaker_mode())
 
 
-def show_chosen_scene(equal: Run, weighted: Run) -> None:
-    """One scene after the other, for an audience."""
+def show_to_audience(equal: Run, weighted: Run) -> None:
+    """One scene at a time, large, with the quantum to drag above it."""
     st.html(_SPEAKER_CSS)
-    st.segmented_control("Scene", (BURST, SPIKE), key=_SCENE, label_visibility="collapsed", required=True)
+    choice, slider, speaker = st.columns([3, 5, 2.4], vertical_alignment="center")
+    choice.segmented_control("Scene", (BURST, SPIKE), key=_SCENE, label_visibility="collapsed", required=True)
+    with speaker:
+        _speaker_toggle()
     if st.session_state[_SCENE] == SPIKE:
         show_spike()
-    else:
-        show_burst(equal, weighted)
+        return
+    with slider:
+        _quantum_slider()
+    show_burst(equal, weighted)
+    st.caption(plain(shipped_line(weighted)))
 
 
 def show_table(equal: Run, weighted: Run) -> None:
@@ -197,12 +213,13 @@ def _run_of(experiment: Any, slot: str) -> Run | None:
 @st.cache_resource(max_entries=60, show_spinner=False)
 def _scenes(what: str, theme_name: str, is_large: bool, *, _runs: tuple[Run, ...]) -> list[dict[str, Any]]:
     """A scene at every width. ``what`` names the runs, which are equal wherever it is."""
-    look, scale = THEMES[theme_name], SPEAKER_SCALE if is_large else 1.0
+    look = THEMES[theme_name]
     widths = SPEAKER_WIDTHS if is_large else WIDTHS
     if what == "spike":
-        moments = spike_moments(_runs[0])
+        moments, scale = spike_moments(_runs[0]), SPEAKER_SPIKE_SCALE if is_large else 1.0
         return [spike_scene(_runs[0], moments, theme=look, width=width, scale=scale) for width in widths]
     equal, weighted = _runs
+    scale = SPEAKER_SCALE if is_large else 1.0
     moments = burst_moments(equal, weighted)
     return [burst_scene(equal, weighted, moments, theme=look, width=width, scale=scale) for width in widths]
 

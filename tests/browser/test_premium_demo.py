@@ -114,7 +114,7 @@ def test_the_spike_has_captions_at_its_moments(
 ) -> None:
     page = open_app(f"{PREMIUM}?speaker=1&moment={moment}", colour_scheme="dark")
     caption = {"quiet": "Only regular asks", "share": "80% of the answers", "after": "Everything was served"}[moment]
-    page.wait_for_function("() => document.querySelector('.ringside-scene')?.dataset.moment", timeout=30_000)
+    assert scene(page)["moment"] == moment
     expect(page.locator(".ringside-scene .caption")).to_contain_text(caption)
     screenshot(page, f"premium_spike_{moment}")
 
