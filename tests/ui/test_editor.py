@@ -179,7 +179,7 @@ def sent_to_the_browser(app: AppTest) -> dict[str, Any]:
 @pytest.mark.parametrize("run_in_fragment", [False, True])
 def test_the_editor_goes_through_an_edit_and_a_replacement(run_in_fragment: bool) -> None:
     function: Callable[..., None] = page
-    app = AppTest.from_function(function, args=(run_in_fragment,)).run()
+    app = AppTest.from_function(function, args=(run_in_fragment,), default_timeout=60).run()
     assert not app.exception
     text = sample("equal_share").text()
     first = sent_to_the_browser(app)

@@ -37,11 +37,11 @@ function touching(one, other) {
 }
 
 export class Exchange {
-  constructor({text, seq, rev}, shown, post) {
+  constructor({text, seq, rev}) {
     this.seq = seq;
     this.rev = rev;
     this.lastRun = 0; // the seq that asked for a run last
-    this.post = post;
+    this.post = null; // how an edit gets to Python
     this.timer = null;
     // While a run is on its way, later edits wait for its answer: Streamlit would let the newest of several stand for
     // all of them, and each run that was asked for is to have its own text. (Or for a time, should no answer come.)
@@ -50,7 +50,7 @@ export class Exchange {
     this.patience = null;
     // Versions Python may refer to, oldest first: {seq, doc, since}, `since` leading from `doc` to what is shown now.
     const doc = documentOf(text);
-    this.versions = [{seq, doc, since: ChangeSet.of(differences(doc, shown), doc.length)}];
+    this.versions = [{seq, doc, since: ChangeSet.empty(doc.length)}];
   }
 
   // Follow changes made in the browser.
@@ -92,6 +92,13 @@ export class Exchange {
     }
     this.post(edit);
     if (this.asked === null) this.postNext();
+  }
+
+  // After a change of pages Python may not have what was sent last.
+  sendUnheard(view, seq) {
+    if (this.seq > seq || !view.state.doc.eq(this.versions[this.versions.length - 1].doc)) {
+      this.send(view, {again: true, now: true});
+    }
   }
 
   // Send what is left, for good.

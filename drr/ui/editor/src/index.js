@@ -24,15 +24,37 @@ import {words} from "./words.js";
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta"]);
 const HISTORY = {history: historyField};
 let count = 0;
-const parked = new Map(); // editors of pages that were left, by key: their history is there again on the way back
+
+// Editors that were taken off the page, by key. Streamlit does so when the page is left, but also when an edit crosses
+// a rerun of the whole script; the one that is put there instead goes on where this one was stopped, history, cursor,
+// focus and unheard typing included.
+const parked = new Map();
+const MOMENT_MS = 2_000;
+
+function takeParked(data) {
+  const left = parked.get(data.key);
+  parked.delete(data.key);
+  if (!left || data.rev < left.exchange.rev || data.seq < left.exchange.versions[0].seq) return null;
+  return {...left, hadFocus: left.hadFocus && performance.now() - left.at < MOMENT_MS};
+}
 
 class PolicyEditor {
   constructor(parent, data) {
     this.separator = new Compartment();
     this.mayLeave = false; // Escape was the last key: Tab moves on instead of indenting
     this.build(parent, data.label);
-    this.view = new EditorView({parent: this.host, state: this.initialState(data)});
-    this.exchange = new Exchange(data, this.view.state.doc, (edit) => this.post("edit", edit));
+    const left = takeParked(data);
+    const extensions = this.extensions(data);
+    this.view = new EditorView({
+      parent: this.host,
+      state: left
+        ? EditorState.fromJSON(left.state, {extensions}, HISTORY)
+        : EditorState.create({doc: documentOf(data.text), extensions}),
+      scrollTo: left?.scroll,
+    });
+    this.exchange = left?.exchange ?? new Exchange(data);
+    this.exchange.post = (edit) => this.post("edit", edit);
+    if (left?.hadFocus) this.view.focus();
     this.flush = (event) => {
       if (!event?.composedPath?.().includes(this.host)) this.exchange.send(this.view, {now: true});
     };
@@ -64,18 +86,6 @@ class PolicyEditor {
     this.label = label;
   }
 
-  // The state to start with. Where the page was left and is entered again, the history is there again, and so is what
-  // was typed too shortly before leaving for Python to have it.
-  initialState(data) {
-    const extensions = this.extensions(data);
-    const left = parked.get(data.key);
-    parked.delete(data.key);
-    if (left && left.rev === data.rev && (left.seq > data.seq || left.state.doc === data.text)) {
-      return EditorState.fromJSON(left.state, {extensions}, HISTORY);
-    }
-    return EditorState.create({doc: documentOf(data.text), extensions});
-  }
-
   extensions(data) {
     return [
       this.separator.of(separatorExtension(data.text)),
@@ -91,7 +101,11 @@ class PolicyEditor {
           else if (event.key !== "Tab" && !MODIFIERS.has(event.key)) this.mayLeave = false;
         },
         focus: () => { this.mayLeave = false; },
-        blur: () => { this.exchange.send(this.view, {now: true}); },
+        blur: (event) => {
+          if (event.relatedTarget === null) this.lostFocusAt = performance.now();
+          this.exchange.send(this.view, {now: true});
+        },
+        scroll: (_, view) => { this.scroll = view.scrollSnapshot(); },
       })),
       EditorView.updateListener.of((update) => {
         for (const transaction of update.transactions) {
@@ -162,8 +176,11 @@ class PolicyEditor {
     this.exchange.close(this.view);
     document.removeEventListener("pointerdown", this.flush, true);
     window.removeEventListener("pagehide", this.flush);
-    const {seq, rev} = this.exchange;
-    parked.set(key, {seq, rev, state: this.view.state.toJSON(HISTORY)});
+    const at = performance.now();
+    // An element that is taken off the page loses the focus to nothing.
+    const hadFocus = document.activeElement === document.body && at - this.lostFocusAt < MOMENT_MS;
+    const state = this.view.state.toJSON(HISTORY);
+    parked.set(key, {at, hadFocus, state, scroll: this.scroll, exchange: this.exchange});
     this.view.destroy();
     this.frame.remove();
   }
@@ -173,7 +190,7 @@ export default function policyEditor({data, setStateValue, parentElement}) {
   const isNew = !parentElement.ringsideEditor;
   const editor = (parentElement.ringsideEditor ??= new PolicyEditor(parentElement, data));
   editor.receive(data, setStateValue);
-  if (isNew) editor.exchange.sendLater(editor.view, data.debounce_ms);
+  if (isNew) editor.exchange.sendUnheard(editor.view, data.seq);
   return () => {
     editor.leave(data.key);
     delete parentElement.ringsideEditor;
