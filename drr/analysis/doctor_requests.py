@@ -202,7 +202,8 @@ def _strict(survey: Survey, index: int, low: list[_Overtaken]) -> Finding:
     tiers = Counter(run.requests.strict_priority[each.row] for each in low)
     return Finding(
         "strict_starves_low",
-        f"Strict priority kept back {counted(len(low), 'request')} of {name}, tier {listed([str(t) for t in sorted(tiers)])}.",
+        f"Strict priority kept back {counted(len(low), 'request')} of {name}, "
+        f"tier {listed([str(t) for t in sorted(tiers)])}.",
         f"{run.requests.label(worst.row)} was passed by {worst.by_higher:,} later requests of a higher tier "
         f"{_waited(survey, worst.row)}. No quantum makes up for that: the tier decides inside a class first.",
         "Use a policy family for urgent requests in the place of strict_priority: a class with a large quantum goes "

@@ -59,7 +59,7 @@ def unbounded_cache(table: RequestTable, *, trace_block_size: int, block_size: i
     cached = [0] * len(table)
     cold = 0
     for row in arrival_order(table):
-        chain = chains[row]
+        chain = tuple(chains[row])
         hits = leading(chain, seen)
         cold += bool(chain) and not hits
         cached[row] = hits * size
@@ -100,7 +100,7 @@ def bounded_caches(
         if -(-computed // block_size) > num_gpu_blocks:
             refused += 1
             continue
-        chain = chains[row]
+        chain = tuple(chains[row])
         hits = pool.hits(chain, isl // block_size if output == 0 else (isl - 1) // block_size)
         cold += bool(chain) and not hits
         cached[row] = hits * block_size
@@ -114,7 +114,7 @@ def bounded_caches(
     return CacheFigures(tuple(cached), sum(table.isl_tokens), sum(map(bool, cached)), cold, evicted, refused)
 
 
-def _chains(table: RequestTable, block_size: int, trace_block_size: int) -> list[tuple[int, ...]]:
+def _chains(table: RequestTable, block_size: int, trace_block_size: int) -> list[Sequence[int]]:
     identities = BlockIdentities(block_size, trace_block_size)
     # Prompts without ids share nothing: no chain says the same as one of fresh blocks.
     return [
