@@ -122,6 +122,14 @@ def _chains(requests: RequestTable, identities: BlockIdentities, progress: Progr
     return chains
 
 
+def _targets(requests: RequestTable, max_model_len: int | None) -> list[int]:
+    """Tokens to generate per row: the output length, cut where the model's length ends."""
+    if max_model_len is None:
+        return requests.output_tokens
+    pairs = zip(requests.output_tokens, requests.isl_tokens, strict=True)
+    return [min(output, max(max_model_len - isl, 0)) for output, isl in pairs]
+
+
 class _Loop:
     """One run in progress."""
 
@@ -172,11 +180,8 @@ class _Loop:
         self.router.chains = None if chains is None else list(chains)
         if options.enable_prefix_caching:
             self.router.cached_blocks = [set() for _ in range(count)]
-        cut = options.max_model_len
-        targets = requests.output_tokens
-        if cut is not None:
-            targets = [min(n, max(cut - isl, 0)) for n, isl in zip(targets, requests.isl_tokens, strict=True)]
-        self.requests = EngineRequests(requests.isl_tokens, targets, chains if options.enable_prefix_caching else None)
+        own_chains = chains if options.enable_prefix_caching else None
+        self.requests = EngineRequests(requests.isl_tokens, _targets(requests, options.max_model_len), own_chains)
         timing = PassTiming(options)
         self._engines = [MockEngine(options, timing, self.requests, identities) for _ in range(count)]
         self._in_pass = [False] * count

@@ -145,8 +145,8 @@ def _family(name: str, streams: Sequence[_StreamPreview], bin_ms: float) -> Fami
             for number in range(BINS):
                 rates[number] += (upto[number + 1] - upto[number]) * 1000.0 / bin_ms
         lengths += each.lengths
-        weight = each.requests / total if total else 1 / len(streams)
-        shares += [weight / len(each.lengths)] * len(each.lengths)
+        part = each.requests / total if total else 1 / len(streams)
+        shares += [part / len(each.lengths)] * len(each.lengths)
     return FamilyPreview(
         name,
         total,
