@@ -164,6 +164,8 @@ def interval(values: Sequence[float]) -> Interval:
     count = len(values)
     if not 2 <= count <= MOST_SEEDS:
         raise ValueError(f"{count} values; 2 to {MOST_SEEDS} are allowed")
+    if len(set(values)) == 1:
+        return Interval(values[0], 0.0, count)  # exactly: a mean in floats need not be
     mean = math.fsum(values) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
     return Interval(mean, _T95[count - 2] * deviation / math.sqrt(count), count)

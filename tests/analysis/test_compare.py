@@ -211,6 +211,7 @@ def test_the_interval_is_that_of_students_t() -> None:
     assert (found.mean, found.count) == (3.0, 5)
     assert found.half_width == pytest.approx(2.776 * 1.5811 / 2.2361, abs=1e-3)
     assert interval([2.0, 2.0]).half_width == 0
+    assert interval([0.20033955857385397] * 10).half_width == 0
     for bad in ([], [1.0], [0.0] * (MOST_SEEDS + 1)):
         with pytest.raises(ValueError, match="values"):
             interval(bad)
