@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from drr.ui import style
+from drr.ui import front_door, style
 
 PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 
@@ -19,7 +19,9 @@ def main() -> None:
     st.set_page_config(page_title="Ringside", layout="wide")
     style.apply()
     pages = [st.Page(PAGES_FOLDER / file, title=title, default=i == 0) for i, (file, title) in enumerate(PAGES)]
-    st.navigation(pages, position="top").run()
+    current = st.navigation(pages, position="top")
+    front_door.send_on(pages)
+    current.run()
 
 
 main()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from drr.ui import compare, compare_state, compare_style
+from drr.ui import compare, compare_state, compare_style, front_door
+
+front_door.require("Compare")
 
 compare_style.apply()
 compare_state.prepare()

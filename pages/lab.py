@@ -8,6 +8,7 @@ from drr.ui import (
     doctor_panel,
     export,
     file_bar,
+    front_door,
     lab_state,
     policy_tab,
     results,
@@ -19,6 +20,8 @@ from drr.ui import (
     workload_scenarios,
     workload_tab,
 )
+
+front_door.require("Lab")
 
 STALE = "Not from this text: the picture is of the last run."
 

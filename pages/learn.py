@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from drr.ui import learn
+from drr.ui import front_door, learn
+
+front_door.require("Learn")
 
 learn.prepare()
 if learn.is_handout():

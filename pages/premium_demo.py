@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from drr.ui import premium_demo
+from drr.ui import front_door, premium_demo
+
+front_door.require("Premium demo")
 
 premium_demo.prepare()
 if not premium_demo.is_started():

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 
 from drr import __version__
 from drr.cli import explain as explain_verb
+from drr.cli import export as export_verb
 from drr.cli import run as run_verb
 from drr.cli import trace as trace_verb
 from drr.cli import validate as validate_verb
 from drr.cli import verify as verify_verb
 from drr.errors import DrrError
 
-VERBS = (validate_verb, run_verb, explain_verb, trace_verb, verify_verb)
+VERBS = (validate_verb, run_verb, explain_verb, export_verb, trace_verb, verify_verb)
 
 
 def parser() -> argparse.ArgumentParser:
