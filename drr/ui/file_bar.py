@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from drr.ui.catch_up import catch_up
 from drr.ui.lab_state import load_policy_text
 from drr.ui.look import plain
 from drr.ui.policy_file import PolicyFile, PolicyFileError, named_path
@@ -120,5 +121,6 @@ def _save() -> None:
 @st.fragment(run_every=POLL_SECONDS)
 def _poll(file: PolicyFile) -> None:
     """Run the page again when the file has changed."""
+    catch_up()
     if file.version != st.session_state.get(_SEEN):
         st.rerun()

@@ -8,6 +8,7 @@ from drr.policy import PolicyReading
 from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
+from drr.ui.catch_up import note_drawn
 from drr.ui.editor import editor_text, policy_editor
 from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
 from drr.ui.look import plain
@@ -48,6 +49,7 @@ def use_quanta(quanta: tuple[tuple[str, int], ...]) -> None:
 def show(inputs: LabInputs) -> bool:
     """Draw the tab; True when the editor asked for a run just now."""
     reading = inputs.reading
+    note_drawn(st.session_state["lab:policy"])
     file_bar.show()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _open_menu()

@@ -17,6 +17,7 @@ import streamlit as st
 
 from drr.analysis.doctor import Finding
 from drr.simulation.recording import Run
+from drr.ui.catch_up import catch_up
 from drr.ui.jobs import Job, RunPool
 from drr.ui.limits import KEPT_RUNS, REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -165,6 +166,7 @@ def show_progress(slot: str) -> None:
 
     @st.fragment(run_every=POLL_SECONDS)
     def progress() -> None:
+        catch_up()
         pending: Pending | None = st.session_state.get(f"{slot}:pending")
         if pending is None or pending.job.is_over:
             st.rerun()

@@ -12,6 +12,7 @@ import streamlit as st
 from drr.errors import DrrError, WorkloadError
 from drr.policy.source_text import readable_text
 from drr.ui import lab_state
+from drr.ui.catch_up import catch_up
 from drr.ui.limits import LINK_CHARACTERS, SHARED_TRACE_BYTES
 from drr.ui.look import plain
 from drr.ui.workload_trace import session_folder
@@ -110,6 +111,7 @@ def show_share(experiment: Experiment | None, step: Callable[[], int | None]) ->
 
 @st.fragment
 def _share(experiment: Experiment, step: Callable[[], int | None]) -> None:
+    catch_up()
     if st.button("Make a link to this step", key="share:make"):
         st.session_state[_MADE] = (experiment.key, step())
     made: tuple[str, int | None] | None = st.session_state.get(_MADE)

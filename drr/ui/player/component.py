@@ -11,6 +11,7 @@ import streamlit as st
 
 from drr.charts.palette import class_slots
 from drr.simulation.recording import Run
+from drr.ui.catch_up import catch_up
 from drr.ui.look import theme
 from drr.ui.player import messages
 from drr.ui.player.messages import View, message
@@ -70,24 +71,25 @@ def _fragment(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
 
 
 def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
+    catch_up()
     names = run.class_names
     # A class keeps its colour for the whole session, however the policy changes.
     slots = class_slots(names, keep=st.session_state.get(_SLOTS))
     st.session_state[_SLOTS] = {**st.session_state.get(_SLOTS, {}), **slots}
     now = theme()
-    note = {"to": key, "plotly": plotly_sources(), "start": start}
-    _component()(
-        key=key, data=message(note, pack(run, now, keep=slots)), default={"view": None}, on_view_change=_nothing
-    )
-    view = current_view(run, key, start)
     run_id = pack_id(run)
+    blob = pack(run, now, keep=slots)
+    note = {"to": key, "plotly": plotly_sources(), "start": start, "turn": _turn(key, (run_id, now.name, slots))}
+    _component()(key=key, data=message(note, blob), default={"view": None}, on_view_change=_nothing)
+    view = current_view(run, key, start)
     feeds: dict[str, Any] = {
         "settings": {"to": key, "kind": "settings", **options, "go": st.session_state.get(f"{key}:go")},
         "said": {"to": key, **messages.said(run, run_id, view)},
     }
     if view.timeline is not None:
-        blob = messages.timeline(run, run_id, view.timeline, theme=now, keep=slots)
-        feeds["timeline"] = message({"to": key}, blob)
+        drawn = messages.timeline(run, run_id, view.timeline, theme=now, keep=slots)
+        turn = _turn(f"{key}:timeline", (run_id, view.timeline, now.name, slots))
+        feeds["timeline"] = message({"to": key, "turn": turn}, drawn)
     answered = f"{key}:csv"
     if view.csv is not None and st.session_state.get(answered) != (run_id, view.csv):
         st.session_state[answered] = (run_id, view.csv)
@@ -97,6 +99,19 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
         st.html(_HIDDEN.format(key=hidden))
         for kind, data in feeds.items():
             _component()(key=f"{key}:{kind}", data=data)
+
+
+def _turn(name: str, shown: object) -> int:
+    """How often something else was shown before: no message is like one of an earlier turn.
+
+    Streamlit sends a large message once and then only its digest. Where two reruns follow each other quickly, a message
+    that comes back after another one may have been dropped by the browser between the two.
+    """
+    last, turn = st.session_state.get(f"{name}:turn", (None, 0))
+    if last != shown:
+        turn += 1
+        st.session_state[f"{name}:turn"] = (shown, turn)
+    return int(turn)
 
 
 def _nothing() -> None:
