@@ -25,6 +25,7 @@ _SEARCH = "lab:slo_search"
 _TTFT, _WHOLE = "TTFT at most, ms", "end to end at most, ms"
 _PER_TRIAL = 1000
 _SLOT = "slo"
+_Key = tuple[str, tuple[tuple[str, Target], ...], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class SearchTask:
 class _Search:
     """What was asked for, and the job that looks for it."""
 
-    key: tuple[str, tuple[tuple[str, Target], ...], float]
+    key: _Key
     job: Job
 
 
@@ -70,7 +71,9 @@ def show(run: Run, experiment: Experiment | None) -> None:
     if experiment is None or isinstance(experiment.workload, TypedWorkload):
         return
     held: Targets = st.session_state.setdefault(TARGETS, {})
-    targets = {name: Target(*times) for name, times in held.items() if name in run.class_names and any(times)}
+    targets = {
+        name: Target(*times) for name, times in held.items() if name in run.class_names and times != (None, None)
+    }
     with st.expander("Service levels: how many requests are in time", expanded=bool(targets)):
         figures = {each.name: each for each in slo_figures(run, targets)} if targets else {}
         _table(run, held, figures)
@@ -147,9 +150,13 @@ def _search(experiment: Experiment, targets: Mapping[str, Target]) -> None:
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     percent = left.number_input("Share that has to be in time, %", 1.0, 100.0, 95.0, key="lab:slo_share", format="%g")
     key = (experiment.key, tuple(sorted(targets.items())), percent / 100.0)
-    if right.button("Find the highest rate that keeps this", key="lab:slo_find", width="stretch"):
-        task = SearchTask(experiment, key[1], key[2], REQUESTS_PER_RUN.value)
-        st.session_state[_SEARCH] = _Search(key, run_store().pool.submit(owner_of(_SLOT), task))
+    right.button(
+        "Find the highest rate that keeps this",
+        key="lab:slo_find",
+        width="stretch",
+        on_click=_find,
+        args=(SearchTask(experiment, key[1], key[2], REQUESTS_PER_RUN.value), key),
+    )
     search: _Search | None = st.session_state.get(_SEARCH)
     if search is None or search.key != key:
         return
@@ -161,6 +168,10 @@ def _search(experiment: Experiment, targets: Mapping[str, Target]) -> None:
         st.caption("The search was cancelled.")
     else:
         st.error(plain(search.job.error))
+
+
+def _find(task: SearchTask, key: _Key) -> None:
+    st.session_state[_SEARCH] = _Search(key, run_store().pool.submit(owner_of(_SLOT), task))
 
 
 def _progress(search: _Search) -> None:
