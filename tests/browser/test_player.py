@@ -428,7 +428,7 @@ def test_the_csv_has_every_row_of_the_log(open_player: OpenPlayer):
 
 def test_plotly_js_is_there_without_a_chart_of_streamlit_s_and_without_its_chunk(open_player: OpenPlayer):
     page = open_player("run=premium&plotly=package")
-    assert page.evaluate("[...document.scripts].some((s) => /media\\/.*\\.js/.test(s.src))")
+    assert page.evaluate("[...document.scripts].some((s) => /\\/media\\//.test(s.src))")
     assert re.match(r"\d+\.", page.evaluate("window.Plotly.version"))
     page = open_player("run=premium")
     assert page.evaluate("performance.getEntriesByType('resource').some((e) => /PlotlyChart/.test(e.name))")

@@ -12,12 +12,13 @@ from tests.ui.player_runs import named_run
 SECOND = "second"
 
 
-WITH_CHUNK = plotly_source._chunks
+# This script runs again and again, the module it changes stays.
+CHUNKS = vars(plotly_source).setdefault("chunks_as_they_are", plotly_source._chunks)
 
 
 def watching() -> None:
     asked = st.query_params
-    plotly_source._chunks = (lambda: ()) if asked.get("plotly") == "package" else WITH_CHUNK
+    plotly_source._chunks = (lambda: ()) if asked.get("plotly") == "package" else CHUNKS
     name = st.session_state.get("name", asked.get("run", "premium"))
     run = named_run(name)
     stale = "Not from this text." if st.session_state.get("stale") else ""
