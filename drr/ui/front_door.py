@@ -6,10 +6,12 @@ A page that finds itself served like this sends its visitor through the front do
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 _PASSED = "front_door:passed"
 _WANTED = "front_door:wanted"
@@ -19,7 +21,9 @@ def require(title: str) -> None:
     """To be called first on every page, with its title: go through ``app.py`` if the visitor has not yet."""
     if not st.session_state.get(_PASSED):
         st.session_state[_WANTED] = (title, st.query_params.to_dict())
-        st.switch_page("app.py")
+        # Where a page is run by itself (in tests) there is no front door to go through.
+        with contextlib.suppress(StreamlitAPIException):
+            st.switch_page("app.py")
 
 
 def send_on(pages: Sequence[Any]) -> None:
