@@ -1,6 +1,6 @@
 """Mutation testing, small and without a library: break the engine in one spot at a time; does a test notice?
 
-``python tests/mutants.py [--only WORD] [--jobs N]`` tries the mistakes of ``tests/mistakes``, each against the
+``python tests/mutants.py [--only TEXT ...] [--jobs N]`` tries the mistakes of ``tests/mistakes``, each against the
 tests named there, and says caught or survived. Exit code 1 if one survives or its text is no longer found.
 
 ``python tests/mutants.py --generic [FILE ...] [--tests PATH ...] [--sample N] [--seed S]`` makes mutants up, spot by
@@ -208,7 +208,7 @@ class Workshop:
 def main() -> int:
     """Try the mutants, print what became of them and the score."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", help="only the mistakes whose file or name holds this text")
+    parser.add_argument("--only", nargs="+", default=[""], help="only mistakes whose file or name holds one of these")
     parser.add_argument("--list", action="store_true", help="list the mistakes and stop")
     parser.add_argument("--generic", action="store_true", help="made-up mutants instead of the list of mistakes")
     parser.add_argument("files", nargs="*", help="with --generic: sources to break (default: drr/scheduler/*.py)")
@@ -233,12 +233,12 @@ def main() -> int:
     return 1 if survivors or missing else 0
 
 
-def listed(only: str) -> tuple[list[Mutant], list[str]]:
+def listed(only: Sequence[str]) -> tuple[list[Mutant], list[str]]:
     """The mutants of the list of mistakes, and those whose text is no longer found."""
     mutants: list[Mutant] = []
     missing: list[str] = []
     for mistake in MISTAKES:
-        if only in f"{mistake.path}: {mistake.name}":
+        if any(word in f"{mistake.path}: {mistake.name}" for word in only):
             try:
                 mutants.append(mutant_of(mistake))
             except NotFoundError as problem:

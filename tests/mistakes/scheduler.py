@@ -148,17 +148,17 @@ LANES = (
     ),
     _lanes(
         "a better head does not wake its parked lane",
-        "        self._parked.discard(endpoint)\n        heappush(self._heads, (entry, endpoint))",
-        "        heappush(self._heads, (entry, endpoint))",
+        "        self._parked.discard(endpoint)\n        self._heads.push(entry, endpoint)",
+        "        self._heads.push(entry, endpoint)",
     ),
     _lanes(
         "the best head of a class is sought among those not known to be blocked",
-        "for heap, parked in ((self._heads, False), (self._parked_heads, True)):",
-        "for heap, parked in ((self._heads, False),):",
+        "for index, parked in ((self._heads, False), (self._parked_heads, True)):",
+        "for index, parked in ((self._heads, False),):",
     ),
     _lanes(
         "what the next in an exact lane is, is forgotten",
-        "            heappush(self._heads, (lane[0], endpoint))\n        else:",
+        "            self._heads.push(lane[0], endpoint)\n        else:",
         "            pass\n        else:",
     ),
 )
