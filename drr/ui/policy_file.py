@@ -91,7 +91,9 @@ class PolicyFile(FileSystemEventHandler):
             return
         if self._settling is not None:
             self._settling.cancel()
-        if event.event_type == "modified":
+        # Something else in the folder says nothing about our file, which may just be half written.
+        is_ours = self.path.name in (Path(os.fsdecode(event.src_path)).name, Path(os.fsdecode(event.dest_path)).name)
+        if event.event_type == "modified" or not is_ours:
             self._settling = threading.Timer(SETTLE_SECONDS, self.read)
             self._settling.daemon = True
             self._settling.start()

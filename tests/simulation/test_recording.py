@@ -116,7 +116,7 @@ def test_steps_around_checkpoints_are_rebuilt_with_their_visits(rule: CursorRule
 
 
 def test_calls_that_fall_on_a_checkpoint_keep_their_visits() -> None:
-    run = run_queued({"A": 10, "B": 10}, {"A": [10] * 700, "B": [10] * 700})
+    run = run_queued({"A": 10, "B": 10}, {"A": [10] * 699, "B": [10] * 700})
     on_checkpoints = [
         step for step in range(CHECKPOINT_STEPS - 1, run.n_steps, CHECKPOINT_STEPS) if run.kinds[step] in CALL_KINDS
     ]
