@@ -217,7 +217,7 @@ def test_another_quantum_runs_again_and_keeps_the_seed_row() -> None:
 def test_a_link_opens_a_moment_with_its_quantum_in_speaker_mode() -> None:
     app = page_at(moment="alone", quantum="1024", speaker="1")
     assert not app.exception
-    assert app.select_slider[0].value == 1024
+    assert app.session_state[premium_demo._QUANTUM] == 1024
     assert app.toggle[0].value is True
     (shown,) = app.get("bidi_component")
     assert shown.proto.component_name == "ringside.scene"
