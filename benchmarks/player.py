@@ -7,6 +7,7 @@ animates two traces; the Lab opened cold, and a bare Streamlit page with one Plo
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -113,7 +114,9 @@ def open_cold(browser: Browser, url: str, ready: str, elsewhere: list[str]) -> t
 
 def measure_play(browser: Browser, folder: Path, figures: Figures, elsewhere: list[str], repeats: int) -> None:
     script = folder / "player_page.py"
-    script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{PLAYER_PAGE}")
+    script.write_text(PLAYER_PAGE)
+    # The page lies elsewhere; the components are found beside the project's own ringside.py.
+    os.environ["PYTHONPATH"] = str(ROOT)
     with StreamlitServer(script, folder / "player.log") as server:
         for name, (run, speed) in RUNS.items():
             page, _ = open_cold(browser, f"{server.url}/?run={run}", ".rp[data-ready=true]", elsewhere)

@@ -50,6 +50,31 @@ async ([steps, guess]) => {
   return seen;
 }
 """
+# Every shape and word as it stands on the page (ids of patterns differ from plot to plot), after moving to a step and
+# after drawing the step anew.
+PICTURES = """
+async (steps) => {
+  const player = document.querySelector(".rp").parentElement.ringside.player;
+  const { stage, Plotly } = player;
+  const read = () => [
+    [...stage.graph.querySelectorAll(".points path, .js-line, .js-fill, .fills path")].map((e) => [
+      e.getAttribute("d"), e.getAttribute("transform"), e.style.fill.startsWith("url") ? "pattern" : e.style.fill,
+    ]),
+    [...stage.graph.querySelectorAll(".textpoint text")].map((e) => [
+      e.textContent, e.getAttribute("x"), e.getAttribute("y"), e.style.fill, e.style.fontWeight,
+    ]),
+  ];
+  const pairs = [];
+  for (const step of steps) {
+    player.moveTo({step, visit: -1});
+    const moved = read();
+    Plotly.purge(stage.graph);
+    await stage.draw(Plotly, stage.stage, player.values());
+    pairs.push([stage.isFast, moved, read()]);
+  }
+  return pairs;
+}
+"""
 PLAYER = "document.querySelector('.rp').parentElement.ringside.player"
 
 OpenPlayer = Callable[..., Page]
@@ -136,6 +161,16 @@ def test_the_page_shows_the_state_of_every_step_forwards_and_backwards(open_play
     steps = sorted(random.Random(name).sample(range(-1, run.n_steps), 20))
     assert_shows_all(page, run, steps)
     assert_shows_all(page, run, steps[::-1])
+
+
+@pytest.mark.parametrize("name", RANDOM_RUNS)
+def test_moving_to_a_step_draws_the_picture_of_that_step(open_player: OpenPlayer, name: str):
+    run = named_run(name)
+    page = open_player(f"run={name}")
+    steps = random.Random(name).sample(range(-1, run.n_steps), 6)
+    for step, (is_fast, moved, fresh) in zip(steps, page.evaluate(PICTURES, steps), strict=True):
+        assert is_fast
+        assert moved == fresh, step
 
 
 def test_guessing_shows_what_the_call_found(open_player: OpenPlayer):

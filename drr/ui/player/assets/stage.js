@@ -1,17 +1,14 @@
-// The Plotly figure of the stage: drawn once per run, theme and width, then animated without redraw.
+// The Plotly figure of the stage: drawn once per run, theme and width, then animated without a redraw.
 
 import { make } from "./dom.js";
-import { forget, remembered } from "./plotly.js";
+import { canPut, put } from "./haste.js";
 
 const WITHOUT_REDRAW = { mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 } };
 const LEAST_SCALE = 0.94;
 const LARGEST_SCALE = 1.3;
 
-let stages = 0;
-
 export class Stage {
   constructor() {
-    this.name = (stages += 1);
     this.graph = make("div", { class: "rp-graph" });
     this.element = make("div", { class: "rp-stage" }, this.graph);
     this.stage = null;
@@ -35,23 +32,25 @@ export class Stage {
   async draw(plotly, stage, values) {
     this.stage = stage;
     const { figure } = stage;
-    forget(this.name);
-    const data = figure.data.map((trace) => withValues(trace, values[trace.uid], remembered(this.name, trace.uid)));
+    const data = figure.data.map((trace) => withValues(trace, values[trace.uid]));
     await plotly.react(this.graph, data, figure.layout, { staticPlot: true, displayModeBar: false });
     const uids = this.graph.data.map((trace) => trace.uid);
     this.uids = Object.keys(values);
     this.traces = this.uids.map((uid) => uids.indexOf(uid));
+    this.isFast = canPut(this.graph);
   }
 
-  /** Put other values in. Not awaited: plotly.js would make every second frame wait for the next. */
+  /** Put other values in. */
   animate(plotly, values) {
     const data = this.uids.map((uid) => values[uid]);
-    plotly.animate(this.graph, { data, traces: this.traces }, WITHOUT_REDRAW).catch(() => {});
+    if (this.isFast) put(this.graph, this.traces, data);
+    // Not awaited: plotly.js would make every second frame wait for the next.
+    else plotly.animate(this.graph, { data, traces: this.traces }, WITHOUT_REDRAW).catch(() => {});
   }
 }
 
-function withValues(trace, values = {}, meta) {
-  const merged = { ...trace, meta };
+function withValues(trace, values = {}) {
+  const merged = { ...trace };
   for (const [name, value] of Object.entries(values)) {
     merged[name] = Array.isArray(value) ? value : { ...trace[name], ...value };
   }
