@@ -11,7 +11,9 @@ from drr.ui.look import plain
 
 def show(inputs: LabInputs) -> None:
     """Draw the tab."""
-    st.segmented_control("Kind of workload", KINDS, key="lab:workload_kind", required=True, label_visibility="collapsed")
+    st.segmented_control(
+        "Kind of workload", KINDS, key="lab:workload_kind", required=True, label_visibility="collapsed"
+    )
     for problem in inputs.problems:
         st.error(plain(problem))
     match st.session_state["lab:workload_kind"]:
