@@ -22,6 +22,7 @@ from drr.ui import (
 )
 
 front_door.require("Lab")
+stage_view.warm_up()
 
 STALE = "Not from this text: the picture is of the last run."
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from drr.simulation.recording import Run
-from drr.ui.player.component import PARTS, Part, player
+from drr.ui.player.component import PARTS, Part, player, warm_up
 from drr.ui.player.messages import View
+
+__all__ = ["show", "warm_up"]
 
 
 def show(

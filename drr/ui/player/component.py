@@ -22,7 +22,6 @@ Part = Literal["numbers", "timelines", "log"]
 PARTS: tuple[Part, ...] = ("numbers", "timelines", "log")
 
 _SLOTS = "player:slots"
-_HIDDEN = "<style>.st-key-{key} {{ display: none; }}</style>"
 
 
 def player(
@@ -82,10 +81,9 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
     note = {"to": key, "plotly": plotly_sources(), "start": start, "turn": _turn(key, (run_id, now.name, slots))}
     _component()(key=key, data=message(note, blob), default={"view": None}, on_view_change=_nothing)
     view = current_view(run, key, start)
-    feeds: dict[str, Any] = {
-        "settings": {"to": key, "kind": "settings", **options, "go": st.session_state.get(f"{key}:go")},
-        "said": {"to": key, **messages.said(run, run_id, view)},
-    }
+    # One small message for all that changes while playing: every element costs the browser a rendering.
+    settings = {**options, "go": st.session_state.get(f"{key}:go")}
+    feeds: dict[str, Any] = {"said": {"to": key, "settings": settings, **messages.said(run, run_id, view)}}
     if view.timeline is not None:
         drawn = messages.timeline(run, run_id, view.timeline, theme=now, keep=slots)
         turn = _turn(f"{key}:timeline", (run_id, view.timeline, now.name, slots))
@@ -94,11 +92,15 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
     if view.csv is not None and st.session_state.get(answered) != (run_id, view.csv):
         st.session_state[answered] = (run_id, view.csv)
         feeds["csv"] = message({"to": key}, messages.csv(run, view.csv))
-    hidden = f"{key}_feeds".replace(":", "-")
-    with st.container(key=hidden):
-        st.html(_HIDDEN.format(key=hidden))
+    with st.container(key=f"player-feeds-{key}".replace(":", "-")):  # player.css hides it
         for kind, data in feeds.items():
             _component()(key=f"{key}:{kind}", data=data)
+
+
+def warm_up() -> None:
+    """Let the browser load plotly.js while the page is still being made; a page with a player calls this first."""
+    with st.container(key="player-feeds-warm-up"):
+        _component()(key="player:warm-up", data={"warm": plotly_sources()})
 
 
 def _turn(name: str, shown: object) -> int:

@@ -3,10 +3,12 @@
 import { readBlob, splitMessage } from "./blob.js";
 import { tell } from "./link.js";
 import { Player } from "./player.js";
+import { loadPlotly } from "./plotly.js";
 
 export default function ({ data, parentElement, setStateValue }) {
   if (!(data instanceof Uint8Array) && !(data instanceof ArrayBuffer)) {
-    if (data) tell(data);
+    if (data?.warm) loadPlotly(data.warm).catch(() => {});
+    else if (data) tell(data);
     return undefined;
   }
   const message = splitMessage(data);

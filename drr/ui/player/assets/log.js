@@ -10,8 +10,7 @@ const ROW_PX = 30;
 const ROWS_IN_SIGHT = 8;
 const AHEAD = 5;
 const KEPT_REASONS = 4000;
-const PLAYING_MS = 200;
-const READABLE_SPEED = 5;
+const FLYING_MS = 500;
 const KINDS = [
   ["all", "all events", null],
   ["decisions", "decisions", [KIND.DECISION, KIND.HEAD_ERROR]],
@@ -94,9 +93,9 @@ export class Log {
   /** Bring the playhead's row into sight, unless somebody reads elsewhere; while playing no faster than one can read. */
   show({ step }) {
     if (this.element.hidden) return;
-    const { isPlaying } = this.player.playback;
+    const { isPlaying, isFlying } = this.player.playback;
     const now = performance.now();
-    if (isPlaying && now - this.shownAt < PLAYING_MS) return;
+    if (isFlying && now - this.shownAt < FLYING_MS) return;
     this.shownAt = now;
     this.here = countBelow(this.steps, step, true) - 1;
     if (isPlaying || !this.scroller.matches(":hover, :focus-within")) {
@@ -195,8 +194,7 @@ export class Log {
 
   /** The steps in sight whose reason is not known yet. */
   wanted() {
-    const { isPlaying, speed } = this.player.playback;
-    if (this.element.hidden || (isPlaying && speed > READABLE_SPEED)) return [];
+    if (this.element.hidden || this.player.playback.isFlying) return [];
     const [first, end] = this.span();
     const wanted = [];
     for (let place = first; place < end; place += 1) if (!this.reasons.has(this.steps[place])) wanted.push(this.steps[place]);

@@ -5,6 +5,7 @@ import { isSame, moved, whole } from "./playhead.js";
 
 export const SPEEDS = [1, 2, 5, 10, 30, 60, 100, 200, 500, 1000];
 const SLOWEST_STILL_MOTION = 5;
+const READABLE = 5;
 
 export class Playback {
   constructor(player) {
@@ -15,6 +16,11 @@ export class Playback {
     if (!player.memory.speed && matchMedia("(prefers-reduced-motion: reduce)").matches) this.speed = SLOWEST_STILL_MOTION;
     this.stops = [];
     this.onChange = () => {};
+  }
+
+  /** Whether it goes too fast to read along. */
+  get isFlying() {
+    return this.isPlaying && this.speed > READABLE;
   }
 
   toggle() {

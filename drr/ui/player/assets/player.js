@@ -33,8 +33,8 @@ export class Player {
     this.isGuessing = this.memory.isGuessing ?? false;
     this.revealed = -1;
     this.painted = 0;
-    this.sender = new Sender();
     this.playback = new Playback(this);
+    this.sender = new Sender(() => this.playback.isFlying);
     this.transport = new Transport(this);
     this.said = new Said(this);
     this.stage = new Stage();
@@ -238,14 +238,15 @@ export class Player {
   }
 
   hear(message) {
-    if (message.kind === "settings") this.set(message);
-    else if (message.kind === "said") this.said.hear(message);
+    if (message.settings) this.set(message.settings);
+    if (message.kind === "said") this.said.hear(message);
     else if (message.kind === "timeline") this.timeline.hear(message);
     else if (message.kind === "csv") this.log.hearCsv(message);
     if (message.reasons) this.log.hear(message);
   }
 
   set(settings) {
+    if (JSON.stringify(settings) === JSON.stringify(this.settings)) return;
     this.settings = settings;
     this.log.element.hidden = !settings.parts.includes("log");
     this.timeline.element.hidden = !settings.parts.includes("timelines");

@@ -1,9 +1,12 @@
-// Tells Python where the playhead is: at most four times a second, and exactly once it has come to rest.
+// Tells Python where the playhead is: at most four times a second (less often while it flies: nobody reads that fast),
+// and exactly once it has come to rest.
 
 const PAUSE_MS = 250;
+const FLYING_MS = 1000;
 
 export class Sender {
-  constructor() {
+  constructor(isFlying) {
+    this.isFlying = isFlying;
     this.last = -Infinity;
     this.sent = "";
     this.timer = null;
@@ -18,8 +21,14 @@ export class Sender {
 
   /** Something changed that Python may want to know. */
   report() {
-    if (!this.describe || this.timer !== null) return;
-    const wait = Math.max(0, this.last + PAUSE_MS - performance.now());
+    if (!this.describe) return;
+    const isFlying = this.isFlying();
+    if (this.timer !== null) {
+      if (isFlying || !this.isLong) return;
+      clearTimeout(this.timer);
+    }
+    this.isLong = isFlying;
+    const wait = Math.max(0, this.last + (isFlying ? FLYING_MS : PAUSE_MS) - performance.now());
     this.timer = setTimeout(() => this.flush(), wait);
   }
 

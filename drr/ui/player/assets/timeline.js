@@ -133,6 +133,8 @@ export class Timeline {
       this.graph.on("plotly_relayout", (change) => this.zoomed(change));
     }
     this.reset.hidden = !player.memory.zoom;
+    const { _offset: top, _length: height } = this.graph._fullLayout.yaxis;
+    Object.assign(this.head.style, { top: `${top}px`, height: `${height}px` });
     this.fit();
     this.show(player.position);
   }
@@ -184,11 +186,8 @@ export class Timeline {
       return;
     }
     const pixel = axis.l2p(this.place(step));
-    const yaxis = this.graph._fullLayout.yaxis;
     this.head.hidden = pixel < -1 || pixel > axis._length + 1;
     this.head.style.transform = `translateX(${axis._offset + pixel}px)`;
-    this.head.style.top = `${yaxis._offset}px`;
-    this.head.style.height = `${yaxis._length}px`;
   }
 
   /** A click moves the playhead there. */
