@@ -78,3 +78,22 @@ def test_the_worker_choice_counts_parts_of_blocks(seed: int) -> None:
     choice = WorkerChoice(64, seed)
     assert choice.choose(0, (0, 1), [30, 20], isl_tokens=10, overlaps=(), chain=()) == 1
     assert choice.choose(0, (0, 1), [20, 30], isl_tokens=10, overlaps=(), chain=()) == 0
+
+
+def test_a_higher_strict_priority_goes_first() -> None:
+    table = RequestTable()
+    add(table, "A", 10)
+    add(table, "A", 10, strict_priority=1)
+    add(table, "A", 10, strict_priority=2)
+    script = [*(Arrive(row, wait=True) for row in range(3)), Drain()]
+    assert order(run_manual(ring_of({"A": 10}), table, script)) == ["a3", "a2", "a1"]
+
+
+def test_an_arrival_whose_class_has_a_backlog_goes_through_the_ring_though_a_worker_is_idle() -> None:
+    table = RequestTable()
+    add(table, "A", 10, 10, constraint=Constraint(0))
+    add(table, "A", 10)
+    script = [Arrive(row) for row in range(3)]
+    run = run_manual(ring_of({"A": 10}), table, script, workers=2, capacity="one", arrivals="bypass")
+    assert run.outcome == ["immediate", "queued", "queued"]
+    assert list(run.endpoint) == [0, -1, 1]
