@@ -11,20 +11,26 @@ import streamlit as st
 from drr.ui.editor import editor_text
 from drr.ui.lab_state import POLICY_EDITOR
 
-_DRAWN = "lab:drawn_policy"
+_DRAWN, _DUE = "lab:drawn_policy", "lab:page_is_due"
 
 
 def note_drawn(text: str) -> None:
     """The page is being drawn with this policy text."""
     st.session_state[_DRAWN] = text
+    st.session_state[_DUE] = False
+
+
+def note_due() -> None:
+    """A callback has changed something that only the whole page shows."""
+    st.session_state[_DUE] = True
 
 
 def catch_up() -> None:
-    """Run the whole page again if the editor holds another text than it was drawn with. For the start of fragments."""
+    """Run the whole page again if it was drawn with something older. For the start of fragments."""
     drawn: str | None = st.session_state.get(_DRAWN)
     if drawn is None:
         return
     text = editor_text(POLICY_EDITOR, drawn)
-    if text != drawn:
+    if text != drawn or st.session_state[_DUE]:
         note_drawn(text)  # once: another page may not draw it at all
         st.rerun()

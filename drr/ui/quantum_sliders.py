@@ -15,6 +15,7 @@ from drr.charts.palette import class_styles
 from drr.errors import PolicyError
 from drr.policy import PolicyReading, read_policy
 from drr.policy.schema import Profile
+from drr.ui.catch_up import note_due
 from drr.ui.look import theme
 from drr.ui.quantum_edits import KEYS, edited, profile_path
 
@@ -66,6 +67,7 @@ def take_edits(text: Callable[[], str], put: Callable[[str], None]) -> None:
     if not new:
         return
     now = text()
+    note_due()
     st.session_state[_PROBLEM] = ""
     for edit in new:
         st.session_state[_SEQ] = edit["seq"]

@@ -113,7 +113,7 @@ class Lab:
 
     def text(self) -> str:
         """The policy in the editor, as far as it is on the screen."""
-        return "\n".join(self.content.locator(".cm-line").all_inner_texts())
+        return "\n".join(self.content.locator(".cm-line").all_text_contents())
 
     def run(self) -> None:
         self.page.get_by_role("button", name="Run", exact=True).click()
@@ -139,7 +139,7 @@ class Lab:
 
     def download(self, button: str) -> str:
         with self.page.expect_download() as waiting:
-            self.page.get_by_role("button", name=button).click()
+            self.page.get_by_role("button", name=button, exact=True).click()
         done: Download = waiting.value
         return Path(done.path()).read_text(encoding="utf-8")
 

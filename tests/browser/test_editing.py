@@ -50,6 +50,21 @@ def test_of_five_edits_without_a_pause_the_last_one_is_shown(lab: Lab) -> None:
     assert not lab.is_stale()
 
 
+def test_an_edit_that_leaves_together_with_the_playheads_message_counts(lab: Lab) -> None:
+    # The browser sends both as one message, under the fragment of the player; a busy page makes that happen.
+    lab.wait(lab.shown_step, "a picture")
+    lab.put(with_quanta(512, 256))
+    lab.page.evaluate(
+        """() => {
+            document.querySelector('[aria-label^="Back"]').click();
+            const end = performance.now() + 1500;
+            while (performance.now() < end);
+        }"""
+    )
+    lab.wait_for_ratio("2.0")
+    lab.wait(lambda: lab.box("regular").input_value() == "256", "the box follows")
+
+
 def test_a_broken_text_says_where_and_marks_the_picture_and_undo_heals_it(lab: Lab) -> None:
     lab.put(SEED.replace("quantum: 512", "quantum 512"))
     alert = lab.wait_for_alert("✕ error")
@@ -76,7 +91,7 @@ def test_a_broken_text_says_where_and_marks_the_picture_and_undo_heals_it(lab: L
         (lambda t: t + "\npolicy_classes: []\n", r"policy_classes"),
         (lambda t: t.replace("quantum: 512", "quantum: 4_096"), r"line 16, column 14.*4_096"),
         (lambda t: t.replace("quantum: 512", "quantum: 1e3"), r"line 16, column 14.*1e3"),
-        (lambda t: t.replace("    quantum: 512", "\tquantum: 512"), r"(?i)line 16.*tab.*space"),
+        (lambda t: t.replace("    quantum: 512", "\tquantum: 512"), r"line 16.*tab.*space"),
         (lambda t: t + "---\n" + t, r"more than one document|one document"),
         (lambda t: "# nothing\n", r"the policy is empty"),
         (lambda t: "- name: a\n", r"the top level must be a mapping"),
@@ -122,7 +137,7 @@ def test_a_slider_changes_the_number_in_the_text_and_undo_takes_it_back(lab: Lab
     for _ in range(8):  # four steps double a quantum
         lab.keyboard.press("ArrowRight")
     lab.wait_for_ratio("1.0")
-    assert lab.text() == with_quanta(512, 512).rstrip("\n") + "\n"
+    assert lab.text() == with_quanta(512, 512)
     lab.content.focus()
     for _ in range(8):
         lab.keyboard.press("Control+z")
@@ -150,7 +165,7 @@ def test_a_bad_number_is_refused_in_words(lab: Lab) -> None:
     lab.keyboard.press("Enter")
     lab.wait_for_text("quantum of premium: “12x” is no whole number from 1 to")
     assert "quantum: 512" in lab.text()
-    assert lab.box("premium").input_value() == "512"
+    assert lab.box("premium").input_value() == "12x", "to be corrected, not typed anew"
 
 
 def test_thresholds_and_limits_are_a_table(lab: Lab) -> None:
