@@ -110,14 +110,13 @@ class Endpoints:
         return len(self.keys) - 1
 
     def add_worker(self, worker: Worker) -> list[int]:
-        """A worker joins (or comes back, perhaps with other properties, neither held nor overloaded); its endpoints."""
+        """A worker joins (or comes back, perhaps with other properties but the same flags); returns its endpoints."""
         if worker.worker_id in self.workers:
             self.remove_worker(worker.worker_id)
         self.workers[worker.worker_id] = worker
         mine = [self.index(worker.worker_id, worker.dp_start + rank) for rank in range(worker.dp_size)]
         for endpoint in mine:
             self.present[endpoint] = True
-            self.overloaded[endpoint] = self.held[endpoint] = False
             self._set_limits(endpoint)
         self._eligible.clear()
         return mine
