@@ -6,11 +6,14 @@ import pytest
 
 from drr.policy.schema import PolicyClass
 from drr.router.endpoints import busy_limit
+from drr.router.prefix import BlockIdentities
 from drr.router.requests import Constraint, RequestTable
 from drr.router.selection import WorkerChoice
 from drr.scheduler.lanes import SHARED, ClassLanes
 from drr.scheduler.ring import Ring
+from drr.simulation.engine_options import EngineOptions
 from drr.simulation.manual import Arrive, Drain, run_manual
+from drr.simulation.replay import replay
 from drr.simulation.timing import nanoseconds
 from tests.simulation.building import add, order, ring_of
 
@@ -97,3 +100,33 @@ def test_an_arrival_whose_class_has_a_backlog_goes_through_the_ring_though_a_wor
     run = run_manual(ring_of({"A": 10}), table, script, workers=2, capacity="one", arrivals="bypass")
     assert run.outcome == ["immediate", "queued", "queued"]
     assert list(run.endpoint) == [0, -1, 1]
+
+
+def test_equal_content_behind_a_different_block_is_a_different_block() -> None:
+    identities = BlockIdentities(512, 512)
+    first, second = identities.chain(1024, (1, 2)), identities.chain(1024, (3, 2))
+    assert first[1] != second[1]
+    assert identities.chain(1536, (1, 2, 3))[:2] == first
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_idle_workers_the_lower_one_starts_first(seed: int) -> None:
+    """Neither prompt fits its pool, so both passes take no time and end in the order in which they start."""
+    table = RequestTable()
+    add(table, "A", 5_000, 5_000)
+    run = replay(
+        ring_of({"A": 10}), table, workers=2, engine=EngineOptions(block_size=512, num_gpu_blocks=4), seed=seed
+    )
+    assert [run.endpoint[row] for row in run.completion_order] == [0, 1]
+
+
+def test_once_the_budget_is_spent_one_request_that_needs_no_tokens_is_still_admitted_and_no_second() -> None:
+    table = RequestTable()
+    add(table, "A", 512, hash_ids=(1,))
+    add(table, "A", 512, hash_ids=(2,), timestamp_ms=1_000.0)
+    add(table, "A", 512, 512, hash_ids=(1,), timestamp_ms=1_000.0, output_tokens=0)
+    engine = EngineOptions(block_size=512, max_num_batched_tokens=512)
+    admitted = replay(ring_of({"A": 10}), table, engine=engine).first_admit_ms
+    assert admitted[:3] == [0.0, 1_000.0, 1_000.0]
+    assert admitted[3] is not None
+    assert admitted[3] > 1_000.0
