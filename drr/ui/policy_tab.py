@@ -50,15 +50,19 @@ def show(inputs: LabInputs) -> bool:
     """Draw the tab; True when the editor asked for a run just now."""
     reading = inputs.reading
     note_drawn(st.session_state["lab:policy"])
-    file_bar.show()
+    # What comes and goes is inside of containers: an element whose place on the page moves is made anew by the browser.
+    with st.container():
+        file_bar.show()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _open_menu()
         _share_menu(inputs)
-    share.show_messages()
+    with st.container():
+        share.show_messages()
     text = st.session_state["lab:policy"]
     state = policy_editor(text, diagnostics=reading.diagnostics, key=POLICY_EDITOR, height=EDITOR_HEIGHT)
-    show_findings(reading)
-    _model(reading)
+    with st.container():
+        show_findings(reading)
+        _model(reading)
     quantum_sliders.show(reading, text=current_text, put=load_policy_text)
     return state.run_requested
 

@@ -12,7 +12,7 @@ import streamlit as st
 from drr.errors import DrrError, WorkloadError
 from drr.policy.source_text import readable_text
 from drr.ui import lab_state
-from drr.ui.catch_up import catch_up
+from drr.ui.catch_up import catch_up, note_due
 from drr.ui.limits import LINK_CHARACTERS, SHARED_TRACE_BYTES
 from drr.ui.look import plain
 from drr.ui.workload_trace import session_folder
@@ -86,6 +86,7 @@ def take_upload(go_to: Callable[[int], None]) -> None:
     if uploaded is None:
         _say()
         return
+    note_due()
     name, content = uploaded.name, uploaded.getvalue()
     if name.lower().endswith(".json"):
         try:

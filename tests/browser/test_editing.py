@@ -18,6 +18,7 @@ OpenApp = Callable[..., Page]
 def lab(open_app: OpenApp) -> Lab:
     made = Lab(open_app())
     made.wait_for_ratio("4.0")
+    made.wait(made.shown_step, "a picture")
     return made
 
 
@@ -52,7 +53,6 @@ def test_of_five_edits_without_a_pause_the_last_one_is_shown(lab: Lab) -> None:
 
 def test_an_edit_that_leaves_together_with_the_playheads_message_counts(lab: Lab) -> None:
     # The browser sends both as one message, under the fragment of the player; a busy page makes that happen.
-    lab.wait(lab.shown_step, "a picture")
     lab.put(with_quanta(512, 256))
     lab.page.evaluate(
         """() => {
