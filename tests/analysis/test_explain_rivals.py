@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +71,7 @@ def test_every_step_of_a_rival_run_is_told_truthfully(inputs: ManualInputs, arbi
         assert said.text.endswith(".")
         for text in (said.text, *(line.text for line in said.details)):
             check_arithmetic(text)
-            assert "carr" not in text
+            assert not re.search(r"\bcarr(y|ied)\b", text)
         if run.kinds[step] in CALL_KINDS:
             after = run.state_at(step)
             assert len(said.details) == len(after.visits)
