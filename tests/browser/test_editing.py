@@ -163,7 +163,7 @@ def test_the_exact_box_and_keep_ratio(lab: Lab) -> None:
 def test_a_bad_number_is_refused_in_words(lab: Lab) -> None:
     lab.box("premium").fill("12x")
     lab.keyboard.press("Enter")
-    lab.wait_for_text("quantum of premium: “12x” is no whole number from 1 to")
+    expect(lab.page.get_by_text("quantum of premium: “12x” is no whole number from 1 to")).to_be_visible(timeout=60_000)
     assert "quantum: 512" in lab.text()
     assert lab.box("premium").input_value() == "12x", "to be corrected, not typed anew"
 
