@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from drr.analysis.explain_waiting import Pool, Scene, blocked_clauses, free_text, pool_of, reason_text
-from drr.analysis.explain_words import MINUS, TIMES, cleaned, counted, listing, number, verb, workers_noun
+from drr.analysis.explain_words import MINUS, TIMES, cleaned, number, verb, workers_noun
+from drr.analysis.words import counted, listing
 from drr.policy.schema import PolicyClass, Profile
 from drr.router.admission import LimitKind, Refusal
 from drr.router.endpoints import SelectionError

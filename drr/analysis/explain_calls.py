@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drr.analysis.explain_waiting import Scene, blocked_classes, blocked_clauses
-from drr.analysis.explain_words import TIMES, ceil_rounds, counted, first_up, folded, label, listing, number, verb
+from drr.analysis.explain_words import TIMES, ceil_rounds, first_up, folded, label, number, verb
+from drr.analysis.words import counted, listing
 from drr.scheduler.calls import BULK_RULES, CARRY_RULES, WINNING_RULES, Visit, VisitRule
 from drr.simulation.state import StepKind
 

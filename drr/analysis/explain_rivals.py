@@ -12,7 +12,8 @@ from drr.analysis.explain_calls import (
     waits_text,
 )
 from drr.analysis.explain_waiting import Scene, blocked_clauses
-from drr.analysis.explain_words import ceil_rounds, counted, folded, label, number, verb
+from drr.analysis.explain_words import ceil_rounds, folded, label, number, verb
+from drr.analysis.words import counted
 from drr.scheduler.calls import WINNING_RULES, Visit, VisitRule
 
 _SHORT = frozenset({VisitRule.GRANT_SHORT, VisitRule.KEPT_SHORT})

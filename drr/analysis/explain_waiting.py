@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drr.analysis.explain_words import AT_MOST, counted, folded, number, ratio_text, verb, workers_noun
+from drr.analysis.explain_words import AT_MOST, folded, number, ratio_text, verb, workers_noun
+from drr.analysis.words import counted
 from drr.router.endpoints import NEVER_BUSY, Endpoints, SelectionError, pool_is_busy
 from drr.router.requests import Constraint
 from drr.scheduler.lanes import SHARED

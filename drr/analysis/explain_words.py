@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drr.analysis.words import counted, listing
 from drr.policy.schema import PolicyClass
 from drr.simulation.recording import Run
 
@@ -16,20 +17,6 @@ LONGEST_NAME = 48
 def number(value: int) -> str:
     """A whole number, exact whatever its size, with thousands separators."""
     return f"{value:,}"
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 request``, ``2,048 requests``."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"
-
-
-def listing(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def folded(names: Sequence[str], shown: int = 2, noun: str = "class") -> str:

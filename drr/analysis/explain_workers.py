@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from drr.analysis.explain_waiting import Scene, blocked_classes, blocked_clauses
-from drr.analysis.explain_words import AT_MOST, counted, first_up, folded, label, listing, number, verb
+from drr.analysis.explain_words import AT_MOST, first_up, folded, label, number, verb
+from drr.analysis.words import counted, listing
 from drr.simulation.cluster import EndpointChange
 from drr.simulation.state import CALL_KINDS, StepKind
 

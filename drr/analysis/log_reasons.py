@@ -6,7 +6,8 @@ from drr.analysis.explain_arrivals import class_queues, refusal_product
 from drr.analysis.explain_calls import cursor_phrase
 from drr.analysis.explain_rivals import CHOSEN_BECAUSE
 from drr.analysis.explain_waiting import Pool, find_pool, least_busy
-from drr.analysis.explain_words import TIMES, counted, number, verb
+from drr.analysis.explain_words import TIMES, number, verb
+from drr.analysis.words import counted
 from drr.scheduler.calls import BULK_RULES, CARRY_RULES, WINNING_RULES, Visit, VisitRule
 from drr.scheduler.lanes import SHARED
 from drr.simulation.recording import Recorder, Run

@@ -231,10 +231,9 @@ def result_line(run: Run) -> str:
     """The result in one sentence: what the classes got while they waited together, beside what the quanta ask for."""
     if run.aborted_because is not None:
         return f"The run ended early: {run.aborted_because}."
-    figures = [f for f in class_figures(run) if f.requests]
     pair = comparison(run)
     if pair is None:
-        waited = [f.name for f in figures if f.dispatched or f.still_waiting]
+        waited = [f.name for f in class_figures(run) if f.dispatched or f.still_waiting]
         if not waited:
             return "Nothing ever waited: every request was dispatched at once, so the quanta decided nothing."
         return f"Only {waited[0]} ever waited, so there was nobody to share with."

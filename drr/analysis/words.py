@@ -9,10 +9,16 @@ MOST_LISTED = 6
 
 def listed(names: Sequence[str]) -> str:
     """Names as a list for people: a, b and c; of many only the first few."""
-    shown = list(names[:MOST_LISTED])
     if len(names) > MOST_LISTED:
-        return f"{', '.join(shown)} and {len(names) - MOST_LISTED:,} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        return f"{', '.join(names[:MOST_LISTED])} and {len(names) - MOST_LISTED:,} more"
+    return listing(names)
+
+
+def listing(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``, however many there are."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def percent(share: float) -> str:
@@ -25,5 +31,7 @@ def percent(share: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun: 1 request, 1,200 requests."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """A number with its noun: 1 request, 1,200 requests, 2 classes."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"

@@ -35,7 +35,6 @@ class Survey:
     carries: bool
     """The run goes by the cursor rule ``carry``."""
     n_steps: int
-    n_decisions: int
 
 
 def survey(run: Run) -> Survey:
@@ -60,7 +59,6 @@ def survey(run: Run) -> Survey:
         most_waiting=max(waiting, default=0),
         carries=run.cursor_rule == "carry",
         n_steps=run.n_steps,
-        n_decisions=len(run.decision_steps),
     )
 
 

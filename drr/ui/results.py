@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
 import pandas as pd
 import streamlit as st
 
@@ -12,19 +15,39 @@ from drr.ui.look import plain
 RULES = {"documented": "cursor rule: as documented", "carry": "cursor rule: as shipped (carry)"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """What there is to say about a run; made once, since going through all requests takes long for large runs."""
+
+    line: str
+    other_line: str
+    figures: pd.DataFrame
+
+
+_SUMMARIES: WeakKeyDictionary[Run, _Summary] = WeakKeyDictionary()
+
+
+def _summary(run: Run) -> _Summary:
+    found = _SUMMARIES.get(run)
+    if found is None:
+        found = _SUMMARIES[run] = _Summary(result_line(run), other_rule_line(run), _frame(run))
+    return found
+
+
 def show_line(run: Run) -> None:
     """The result in one sentence, and beneath it what the other cursor rule gives."""
-    st.subheader(plain(result_line(run)), anchor=False)
+    said = _summary(run)
+    st.subheader(plain(said.line), anchor=False)
     workers = len(run.endpoint_names)
     facts = (
         f"{len(run.requests):,} requests · {len(run.class_names)} classes · "
         f"{workers} worker{'s' if workers != 1 else ''} · {RULES[run.cursor_rule]}"
     )
-    st.caption(f"{plain(facts)} · **{plain(other_rule_line(run))}**")
+    st.caption(f"{plain(facts)} · **{plain(said.other_line)}**")
 
 
-def show_figures(run: Run) -> None:
-    """Figures of merit per class."""
+def _frame(run: Run) -> pd.DataFrame:
+    """Figures of merit, one line per class."""
     rows = []
     for f in class_figures(run):
         rows.append(
@@ -48,7 +71,12 @@ def show_figures(run: Run) -> None:
                 "blocked, ms": f.backlogged_ms,
             }
         )
-    frame = pd.DataFrame(rows)
+    return pd.DataFrame(rows)
+
+
+def show_figures(run: Run) -> None:
+    """Figures of merit per class."""
+    frame = _summary(run).figures
     share = st.column_config.NumberColumn(format="percent")
     number = st.column_config.NumberColumn(format="localized")
     columns = {name: (share if "share" in name else number) for name in frame.columns if name != "class"}

@@ -94,15 +94,6 @@ class TraceWorkload:
 Workload = SpecWorkload | TypedWorkload | TraceWorkload
 
 
-def trace_workload(path: Path, *, name: str = "", mapping: ClassMapping | None = None) -> TraceWorkload:
-    """A workload from a trace file on this machine; raises :class:`WorkloadError` where it cannot be read."""
-    try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise WorkloadError(f"cannot read trace {path}: {error.strerror or error}") from None
-    return TraceWorkload(name or path.name, digest, mapping or ClassMapping(), path=str(path))
-
-
 @lru_cache(maxsize=4)
 def _trace(path: str, sha256: str, spec: TraceSpec | None, lenient: bool) -> TraceReading:
     """Traces are read once per process and content, not once per edit of the policy."""

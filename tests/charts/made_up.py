@@ -73,7 +73,6 @@ def made_up_run(
         most_waiting=max(c.waiting_requests for s in states for c in s.classes),
         carries=True,
         n_steps=steps,
-        n_decisions=sum(s.kind is StepKind.DECISION for s in states),
     )
     return MadeUpRun(facts, states, rows)
 
