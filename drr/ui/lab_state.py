@@ -36,6 +36,8 @@ DEFAULTS: dict[str, object] = {
     "lab:trace_spec": None,
     "lab:trace_lenient": True,
     "lab:first_rows": None,
+    "lab:trace_window": None,
+    "lab:trace_spread": False,
     "lab:class_mapping": ClassMapping("first_block"),
     "lab:workers": 1,
     "lab:dp_size": 1,
@@ -64,6 +66,8 @@ LARGEST_NUMBER = 2**53 - 1
 
 STAGE = "lab:stage"
 """Key of the player that shows the Lab's run."""
+TAB = "lab:tab"
+"""Key of the tabs on the left."""
 POLICY_EDITOR = "lab:policy_editor"
 """Key of the editor that holds the policy text."""
 
@@ -157,6 +161,8 @@ def _load_workload(workload: Workload) -> None:
         state["lab:trace_spec"] = workload.spec
         state["lab:trace_lenient"] = workload.lenient
         state["lab:first_rows"] = workload.first_rows
+        state["lab:trace_window"] = workload.window_ms
+        state["lab:trace_spread"] = workload.spread
         state["lab:class_mapping"] = workload.mapping
 
 
@@ -225,6 +231,8 @@ def _workload(reading: PolicyReading, typed_alone: bool) -> tuple[Workload, tupl
         spec=state["lab:trace_spec"],
         lenient=state["lab:trace_lenient"],
         first_rows=state["lab:first_rows"],
+        window_ms=state["lab:trace_window"],
+        spread=state["lab:trace_spread"],
         path=str(trace.path),
     )
     return workload, ()

@@ -10,7 +10,7 @@ import streamlit as st
 from drr.analysis.load import OfferedLoad, load_sentence
 from drr.errors import DrrError, WorkloadError
 from drr.scheduler.ring import CURSOR_RULES
-from drr.ui import workers_timing, workload_spec, workload_trace
+from drr.ui import workers_timing, workload_spec
 from drr.ui.lab_state import LARGEST_NUMBER
 from drr.ui.look import plain
 from drr.ui.workers_lines import read_changes, read_taints, write_changes, write_taints
@@ -122,8 +122,7 @@ def load_of(experiment: Experiment | None) -> str:
 
 def _load_of_trace(workload: TraceWorkload) -> OfferedLoad | None:
     try:
-        spec = workload.spec or workload_trace.look_of(workload.path, workload.sha256).spec
-        table = workload_trace.reading_of(workload.path, workload.sha256, spec).requests
+        table = workload.reading().requests
     except (DrrError, OSError):
         return None
     if workload.first_rows is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
@@ -11,7 +11,6 @@ from drr.errors import WorkloadError
 from drr.policy.schema import Profile
 from drr.ui.look import plain
 from drr.workload.mapping import MAPPING_KINDS, ClassMapping, MappingKind, possible_headers
-from drr.workload.traces_reading import TraceReading
 
 WORDS: dict[MappingKind, str] = {
     "as_written": "as the trace says",
@@ -21,21 +20,24 @@ WORDS: dict[MappingKind, str] = {
     "percentage": "by percentage",
     "round_robin": "in turn",
 }
-_WRONG = "trace:mapping_wrong"
+_WRONG = "mapping_wrong"
 
 
-def show(reading: TraceReading, profile: Profile | None) -> None:
-    """Draw the rule that is in ``lab:class_mapping``; edits put another one there."""
-    mapping: ClassMapping = st.session_state["lab:class_mapping"]
+def show(names: Iterable[str], profile: Profile | None, *, has_blocks: bool, slot: str = "lab") -> None:
+    """Draw the rule that is in ``{slot}:class_mapping``; edits put another one there.
+
+    ``names`` are the columns of the trace, ``has_blocks`` says whether its prompts have prefix blocks.
+    """
+    mapping: ClassMapping = st.session_state[f"{slot}:class_mapping"]
     headers = possible_headers(profile) if profile is not None else ()
-    prefix = f"trace:mapping:{st.session_state['lab:revision']}"
-    columns = list(dict.fromkeys(("policy_class", *reading.columns)))
+    prefix = f"{slot}:mapping:{st.session_state[f'{slot}:revision']}"
+    columns = list(dict.fromkeys(("policy_class", *names)))
 
     def changed() -> None:
-        _changed(prefix, columns, headers)
+        _changed(slot, prefix, columns, headers)
 
     chosen, parameter = st.columns(2)
-    kinds = [kind for kind in MAPPING_KINDS if kind != "first_block" or any(reading.requests.hash_ids)]
+    kinds = [kind for kind in MAPPING_KINDS if kind != "first_block" or has_blocks]
     shown = mapping.kind if mapping.kind in kinds else "as_written"
     chosen.selectbox(
         "Class of each request",
@@ -48,8 +50,8 @@ def show(reading: TraceReading, profile: Profile | None) -> None:
     _parameter(parameter, mapping, prefix, columns, changed)
     if mapping.kind != "as_written":
         _headers(mapping, prefix, headers, changed)
-    if st.session_state.get(_WRONG):
-        st.error(plain(st.session_state[_WRONG]))
+    if st.session_state.get(f"{slot}:{_WRONG}"):
+        st.error(plain(st.session_state[f"{slot}:{_WRONG}"]))
 
 
 def _parameter(place: Any, mapping: ClassMapping, prefix: str, columns: list[str], changed: Callable[[], None]) -> None:
@@ -62,16 +64,19 @@ def _parameter(place: Any, mapping: ClassMapping, prefix: str, columns: list[str
         place.text_input("Bounds, tokens", text, key=key, on_change=changed, help="A prompt below 2048 gets the first.")
     elif mapping.kind == "percentage":
         text = ", ".join(f"{each:g}" for each in mapping.percents)
-        place.text_input("Percentages", text, key=key, on_change=changed, help="One per family, in order; 100 in all.")
+        shares, seed = place.columns([3, 2])
+        shares.text_input("Percentages", text, key=key, on_change=changed, help="One per family, in order; 100 in all.")
+        seed.number_input("Seed", 0, 2**31 - 1, mapping.seed, key=f"{key}:seed", on_change=changed)
 
 
 def _headers(mapping: ClassMapping, prefix: str, headers: tuple[str, ...], changed: Callable[[], None]) -> None:
     """What the rule gives, and to what: the families in order, or by name."""
+    key = _key_of_names(prefix, mapping.kind, mapping.column)
     with st.expander("Families, and who gets which"):
         st.text_input(
             "Families or classes, in order",
             ", ".join(mapping.headers),
-            key=f"{prefix}:headers",
+            key=f"{key}:headers",
             placeholder=", ".join(headers),
             on_change=changed,
             help="Empty: those of the policy, in its order.",
@@ -80,7 +85,7 @@ def _headers(mapping: ClassMapping, prefix: str, headers: tuple[str, ...], chang
             st.text_area(
                 "Who gets which",
                 "\n".join(f"{value}: {header or ''}".strip() for value, header in mapping.given),
-                key=f"{prefix}:given",
+                key=f"{key}:given",
                 height=80,
                 placeholder="46: premium",
                 on_change=changed,
@@ -90,24 +95,24 @@ def _headers(mapping: ClassMapping, prefix: str, headers: tuple[str, ...], chang
             st.text_input(
                 "Everybody else",
                 mapping.default or "",
-                key=f"{prefix}:default",
+                key=f"{key}:default",
                 placeholder="no header: the default family",
                 on_change=changed,
             )
 
 
-def _changed(prefix: str, columns: list[str], headers: tuple[str, ...]) -> None:
+def _changed(slot: str, prefix: str, columns: list[str], headers: tuple[str, ...]) -> None:
     """Make the rule of what the widgets hold; one that cannot be is named and leaves the last one in place."""
     state = st.session_state
     kind: MappingKind = state[f"{prefix}:kind"]
-    before: ClassMapping = state["lab:class_mapping"]
-    state[_WRONG] = None
+    before: ClassMapping = state[f"{slot}:class_mapping"]
+    state[f"{slot}:{_WRONG}"] = None
     try:
-        state["lab:class_mapping"] = (
+        state[f"{slot}:class_mapping"] = (
             _first(kind, columns, len(headers)) if kind != before.kind else _read(kind, prefix, before)
         )
     except WorkloadError as error:
-        state[_WRONG] = str(error)
+        state[f"{slot}:{_WRONG}"] = str(error)
 
 
 def _first(kind: MappingKind, columns: list[str], families: int) -> ClassMapping:
@@ -127,7 +132,7 @@ def _first(kind: MappingKind, columns: list[str], families: int) -> ClassMapping
 
 def _read(kind: MappingKind, prefix: str, before: ClassMapping) -> ClassMapping:
     state = st.session_state
-    values: dict[str, Any] = {"seed": before.seed}
+    values: dict[str, Any] = {"seed": state.get(f"{prefix}:{kind}:seed", before.seed)}
     parameter: str = state.get(f"{prefix}:{kind}") or ""
     if kind == "column":
         values["column"] = parameter
@@ -135,10 +140,17 @@ def _read(kind: MappingKind, prefix: str, before: ClassMapping) -> ClassMapping:
         values["bounds_tokens"] = _numbers("bounds", parameter, int)
     elif kind == "percentage":
         values["percents"] = _numbers("percentages", parameter, float)
-    values["headers"] = tuple(_names(state.get(f"{prefix}:headers", "")))
-    values["default"] = state.get(f"{prefix}:default", "").strip() or None
-    values["given"] = tuple(_pairs(state.get(f"{prefix}:given", "")))
+    key = _key_of_names(prefix, kind, before.column)
+    values["headers"] = tuple(_names(state.get(f"{key}:headers", "")))
+    values["default"] = state.get(f"{key}:default", "").strip() or None
+    if kind != "column" or parameter == before.column:  # what was said of one column says nothing about another
+        values["given"] = tuple(_pairs(state.get(f"{key}:given", "")))
     return ClassMapping(kind, **values)
+
+
+def _key_of_names(prefix: str, kind: MappingKind, column: str) -> str:
+    """Fields of another rule or column are other fields: what stood in them does not come along."""
+    return f"{prefix}:{kind}:{column}"
 
 
 def _names(text: str) -> list[str]:

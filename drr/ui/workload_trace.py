@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,18 @@ import streamlit as st
 from drr.charts.workload import arrivals_figure, lengths_figure
 from drr.errors import DrrError
 from drr.policy.schema import Profile
-from drr.ui import workload_mapping
+from drr.ui import trace_fields, workload_mapping
 from drr.ui.lab_state import StoredTrace
 from drr.ui.limits import UPLOAD_BYTES
 from drr.ui.look import plain, theme
 from drr.workload.mapping import ClassMapping, apply, preview, unknown_headers
 from drr.workload.trace_stats import TraceStats, over_time, trace_stats
-from drr.workload.traces import read_trace
-from drr.workload.traces_formats import FIELD_NAMES, NEEDED, TraceLook, TraceSpec, look_at
+from drr.workload.trace_workload import TraceWorkload, Window
+from drr.workload.traces_formats import TraceLook, TraceSpec, look_at
 from drr.workload.traces_reading import TraceReading
-from drr.workload.traces_values import TIME_UNITS, UNIT_WORDS, TimeUnit
 
 PROBLEMS_SHOWN = 100
 _LENGTHS_DRAWN = 20_000
-_NO_COLUMN = "—"
 
 
 def show(profile: Profile | None) -> None:
@@ -47,21 +44,24 @@ def show(profile: Profile | None) -> None:
     look = look_of(str(trace.path), trace.sha256)
     spec: TraceSpec = st.session_state["lab:trace_spec"] or look.spec
     st.markdown(f"**{plain(trace.name)}**: {plain(spec.text())}")
-    _read_differently(look, spec)
+    with st.expander("Read it differently: unit of time, columns", expanded=bool(trace_fields.lost(spec))):
+        trace_fields.show(look, spec, f"trace:{st.session_state['lab:revision']}", _set_spec)
     try:
         reading = reading_of(str(trace.path), trace.sha256, spec)
+        part = _part(reading)
     except DrrError as error:
         st.error(plain(str(error)))
         return
     _counts(reading)
     st.caption(plain(stats_line(stats_of(str(trace.path), trace.sha256, spec))))
-    workload_mapping.show(reading, profile)
+    _show_part(part)
+    workload_mapping.show(part.columns, profile, has_blocks=any(part.requests.hash_ids))
     rows = st.session_state["lab:first_rows"]
     st.number_input(
-        "First rows only", 1, max(len(reading.requests), rows or 1), None, key="lab:first_rows", placeholder="all"
+        "First rows only", 1, max(len(part.requests), rows or 1), None, key="lab:first_rows", placeholder="all"
     )
     if profile is not None:
-        _per_class(reading, profile)
+        _per_class(part, profile)
     with st.expander("First rows of the file, and notes"):
         st.dataframe(pd.DataFrame(list(look.sample_rows), columns=_unique(look.column_names)), hide_index=True)
         for note in reading.notes:
@@ -81,10 +81,9 @@ def look_of(path: str, sha256: str) -> TraceLook:
     return look_at(Path(path))
 
 
-@lru_cache(maxsize=4)
 def reading_of(path: str, sha256: str, spec: TraceSpec) -> TraceReading:
     """A stored file as the spec reads it, bad rows left out; kept by its digest."""
-    return read_trace(Path(path), spec, lenient=True)
+    return TraceWorkload(Path(path).name, sha256, spec=spec, lenient=True, path=path).whole()
 
 
 @lru_cache(maxsize=4)
@@ -122,65 +121,43 @@ def _counts(reading: TraceReading) -> None:
             st.caption(f"and {len(reading.problems) - PROBLEMS_SHOWN:,} more")
 
 
-def _read_differently(look: TraceLook, spec: TraceSpec) -> None:
-    """Time unit, block size and columns."""
-    revision = st.session_state["lab:revision"]
-    with st.expander("Read it differently: unit of time, columns", expanded=bool(_lost(spec))):
-        unit, block = st.columns(2)
-        key = f"trace:unit:{revision}"
-        unit.selectbox(
-            "Times are in",
-            TIME_UNITS,
-            TIME_UNITS.index(spec.time_unit),
-            key=key,
-            format_func=UNIT_WORDS.__getitem__,
-            on_change=_set_unit,
-            args=(spec, key),
-        )
-        key = f"trace:block:{revision}"
-        block.number_input(
-            "Tokens per prefix block",
-            1,
-            1_000_000,
-            spec.block_size_tokens,
-            key=key,
-            on_change=_set_block,
-            args=(spec, key),
-        )
-        if spec.format != "mooncake":
-            columns = st.columns(2)
-            names = [_NO_COLUMN, *look.column_names]
-            there = dict(spec.columns)
-            for number, ours in enumerate(FIELD_NAMES):
-                key = f"trace:column:{ours}:{revision}"
-                columns[number % 2].selectbox(
-                    ours + (" (needed)" if ours in NEEDED else ""),
-                    names,
-                    names.index(there.get(ours, _NO_COLUMN)),
-                    key=key,
-                    on_change=_set_column,
-                    args=(spec, ours, key),
-                )
+def _set_spec(spec: TraceSpec) -> None:
+    st.session_state["lab:trace_spec"] = spec
 
 
-def _lost(spec: TraceSpec) -> bool:
-    return spec.format != "mooncake" and not set(NEEDED) <= set(dict(spec.columns))
+def _part(reading: TraceReading) -> TraceReading:
+    """The window of the trace that the Traces page chose."""
+    window, spread = st.session_state["lab:trace_window"], st.session_state["lab:trace_spread"]
+    return TraceWorkload("", "", window_ms=window, spread=spread).part_of(reading)
 
 
-def _set_unit(spec: TraceSpec, key: str) -> None:
-    unit: TimeUnit = st.session_state[key]
-    st.session_state["lab:trace_spec"] = replace(spec, time_unit=unit, why_unit="chosen here")
+def _show_part(part: TraceReading) -> None:
+    """Which part of the trace runs, where it is not the whole."""
+    said = part_text(st.session_state["lab:trace_window"], spread=st.session_state["lab:trace_spread"])
+    if said:
+        text, button = st.columns([3, 2], vertical_alignment="center")
+        text.markdown(plain(f"{said}: {len(part.requests):,} requests."))
+        button.button("Take the whole trace", key="trace:whole", on_click=_take_whole, width="stretch")
 
 
-def _set_block(spec: TraceSpec, key: str) -> None:
-    st.session_state["lab:trace_spec"] = replace(spec, block_size_tokens=st.session_state[key])
+def part_text(window_ms: Window | None, *, spread: bool) -> str:
+    """A window and made-up times in words; "" where there is neither."""
+    said = []
+    if window_ms is not None:
+        first, last = window_ms
+        end = "the end" if last is None else f"{_seconds(last)} s"
+        said.append(f"The window from {_seconds(first)} s to {end} of the trace")
+    if spread:
+        said.append("equal times spread over the tick, which makes them up" if said else "Equal times are spread")
+    return ", ".join(said)
 
 
-def _set_column(spec: TraceSpec, ours: str, key: str) -> None:
-    chosen: str = st.session_state[key]
-    columns = {**dict(spec.columns), ours: chosen}
-    kept = tuple((name, columns[name]) for name in FIELD_NAMES if columns.get(name, _NO_COLUMN) != _NO_COLUMN)
-    st.session_state["lab:trace_spec"] = replace(spec, columns=kept)
+def _seconds(ms: float) -> str:
+    return f"{ms / 1000:,.3f}".rstrip("0").rstrip(".")
+
+
+def _take_whole() -> None:
+    st.session_state["lab:trace_window"], st.session_state["lab:trace_spread"] = None, False
 
 
 # Classes
@@ -259,7 +236,8 @@ def _take_upload() -> None:
     held: StoredTrace | None = state["lab:trace"]
     if held is None or held.sha256 != digest:
         # What was chosen for another file says nothing about this one.
-        state["lab:trace_spec"] = state["lab:first_rows"] = None
+        state["lab:trace_spec"] = state["lab:first_rows"] = state["lab:trace_window"] = None
+        state["lab:trace_spread"] = False
         state["lab:revision"] += 1
     state["lab:trace"] = StoredTrace(uploaded.name, digest, path)
 

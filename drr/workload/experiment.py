@@ -9,8 +9,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar, get_args
 
 from drr.errors import WorkloadError
@@ -26,11 +24,11 @@ from drr.simulation.manual import Capacity, run_manual
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.workload.generate import generate
-from drr.workload.mapping import ClassMapping, apply
+from drr.workload.mapping import ClassMapping
 from drr.workload.spec_reading import load_spec
-from drr.workload.traces import read_trace
+from drr.workload.trace_workload import TraceWorkload as TraceWorkload
+from drr.workload.trace_workload import window_of
 from drr.workload.traces_formats import TraceSpec
-from drr.workload.traces_reading import TraceReading
 from drr.workload.typed import load_typed
 
 Progress = Callable[[int, int], object]
@@ -66,38 +64,7 @@ class TypedWorkload:
     capacity: Capacity = "open"
 
 
-@dataclass(frozen=True, slots=True)
-class TraceWorkload:
-    """A trace file of any known format. ``sha256`` is that of its bytes; ``path`` is where this machine has them.
-
-    ``spec`` says how to read it, None leaves that to its content; ``first_rows`` takes only so many from the start.
-    """
-
-    kind: ClassVar[str] = "trace"
-    name: str
-    sha256: str
-    mapping: ClassMapping = field(default_factory=ClassMapping)
-    spec: TraceSpec | None = None
-    lenient: bool = False
-    first_rows: int | None = None
-    path: str = field(default="", compare=False)
-
-    def load(self, profile: Profile, progress: Progress | None = None) -> tuple[RequestTable, int]:
-        """The requests with the headers of the class mapping, and the tokens per prefix block."""
-        if not self.path:
-            raise WorkloadError(f"the trace {self.name} is not on this machine: upload it again")
-        reading = _trace(self.path, self.sha256, self.spec, self.lenient)
-        table = apply(self.mapping, reading.requests, profile, columns=reading.columns)
-        return (table if self.first_rows is None else table.head(self.first_rows)), reading.block_size_tokens
-
-
 Workload = SpecWorkload | TypedWorkload | TraceWorkload
-
-
-@lru_cache(maxsize=4)
-def _trace(path: str, sha256: str, spec: TraceSpec | None, lenient: bool) -> TraceReading:
-    """Traces are read once per process and content, not once per edit of the policy."""
-    return read_trace(Path(path), spec, lenient=lenient)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +192,7 @@ def _plain(value: Experiment | Workload, *, leave_out: tuple[str, ...]) -> dict[
             if item:
                 found[each.name] = [[worker, list(names)] for worker, names in item]
         elif item != each.default:
-            found[each.name] = item
+            found[each.name] = list(item) if isinstance(item, tuple) else item
     return found
 
 
@@ -365,4 +332,6 @@ _WORKLOAD_FIELDS: dict[str, Check] = {
     "spec": _optional(_mapping(TraceSpec.from_mapping)),
     "lenient": _flag,
     "first_rows": _optional(_whole(1)),
+    "window_ms": _optional(window_of),
+    "spread": _flag,
 }

@@ -59,6 +59,22 @@ def test_a_link_and_a_file_give_back_what_went_in(
     assert (filed.experiment, filed.step, filed.trace_text) == (experiment, step, None)
 
 
+def test_the_part_of_a_trace_travels_along() -> None:
+    for window in (None, (0.0, None), (1500.5, 60_000.0)):
+        trace = TraceWorkload("t.jsonl", "ab" * 32, lenient=True, window_ms=window, spread=window is not None)
+        experiment = Experiment(policy_text="", workload=trace, arrival_speedup_ratio=2.5)
+        assert decode(encode(experiment), max_characters=LIMIT).experiment == experiment
+        assert from_file(to_file(experiment).encode()).experiment == experiment
+
+
+@pytest.mark.parametrize("window", ["all", [1], [None, None], [0, True], ["0", 1], [0, float("inf")]])
+def test_a_window_of_a_wrong_kind_is_refused(window: object) -> None:
+    data = json.loads(to_file(TRACE))
+    data["experiment"]["workload"]["window_ms"] = window
+    with pytest.raises(WorkloadError, match="window_ms"):
+        from_file(json.dumps(data).encode())
+
+
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.name)
 def test_every_scenario_fits_into_a_link(each: object) -> None:
     code = encode(each.experiment, 319)  # type: ignore[attr-defined]
