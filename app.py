@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from drr.ui import front_door, style
+from drr.ui import catch_up, front_door, style
 
 PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 
@@ -21,6 +21,8 @@ def main() -> None:
     pages = [st.Page(PAGES_FOLDER / file, title=title, default=i == 0) for i, (file, title) in enumerate(PAGES)]
     current = st.navigation(pages, position="top")
     front_door.send_on(pages)
+    if current.title != "Lab":
+        catch_up.forget()
     current.run()
 
 

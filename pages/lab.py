@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from drr.ui import (
+    catch_up,
     doctor_panel,
     export,
     file_bar,
@@ -31,13 +32,14 @@ lab_state.prepare()
 share.open_link(policy_tab.show_step)
 st.session_state["lab:policy"] = policy_tab.current_text()
 file_bar.follow()
+catch_up.note_drawn()
 inputs = lab_state.inputs()
 
 left, right = st.container(key="sides").columns([4, 9], gap="large")
 with left:
     workload_scenarios.show(inputs.experiment)
     tabs = ["Policy", "Workload", "Workers"]
-    policy, workload, workers = st.tabs(tabs, key="lab:tab", on_change="rerun")
+    policy, workload, workers = st.tabs(tabs, key=lab_state.TAB, on_change="rerun")
     with policy:
         asked_by_key = policy_tab.show(inputs)
         policy_tab.show_commands(inputs.reading)
@@ -48,8 +50,9 @@ with left:
     if workers.open:
         with workers:
             workers_tab.show(inputs.experiment)
-    if st.button("Run", type="primary", width="stretch") or asked_by_key:
-        runs.retry("lab")
+    st.button("Run", key="lab:run", type="primary", width="stretch", on_click=runs.retry, args=("lab",))
+    if asked_by_key:
+        runs.forget("lab")
     doctor = st.container()
 
 with right:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.helpers import CHROMIUM_FLAGS, find_chromium
 from tests.support import (
     IN_CI,
     ROOT,
@@ -50,3 +53,15 @@ def shared_folder() -> Path:
             must_be_here=IN_CI and named != "",
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, headless, one for the whole session: Playwright does not start twice in a thread."""
+    with sync_playwright() as playwright:
+        executable = find_chromium(playwright)
+        if executable is None:
+            skip_or_fail("no Chromium found; install one, or name it with RINGSIDE_CHROMIUM")
+        chromium = playwright.chromium.launch(executable_path=executable, headless=True, args=list(CHROMIUM_FLAGS))
+        yield chromium
+        chromium.close()

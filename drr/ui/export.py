@@ -97,7 +97,7 @@ def _progress(key: str, slot: str) -> None:
 def _offer(made: MadeFile, key: str) -> None:
     st.download_button(
         f"Download {made.name}, {size_text(len(made.content))}",
-        made.content,
+        lambda: made.content,
         made.name,
         made.mime,
         key=f"{key}:download",

@@ -8,7 +8,6 @@ from drr.policy import PolicyReading
 from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
-from drr.ui.catch_up import note_drawn
 from drr.ui.editor import editor_text, policy_editor
 from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
 from drr.ui.look import plain
@@ -49,7 +48,6 @@ def use_quanta(quanta: tuple[tuple[str, int], ...]) -> None:
 def show(inputs: LabInputs) -> bool:
     """Draw the tab; True when the editor asked for a run just now."""
     reading = inputs.reading
-    note_drawn(st.session_state["lab:policy"])
     # What comes and goes is inside of containers: an element whose place on the page moves is made anew by the browser.
     with st.container():
         file_bar.show()
@@ -98,8 +96,9 @@ def _open_menu() -> None:
 
 def _share_menu(inputs: LabInputs) -> None:
     text: str = st.session_state["lab:policy"]
+    # Made when asked for: a file that waits on the server is gone after the next edit, while the browser looks for it.
     st.download_button(
-        "Download", text.removeprefix("\ufeff"), commands.FILE_NAME, "application/yaml", on_click="ignore"
+        "Download", lambda: text.removeprefix("\ufeff"), commands.FILE_NAME, "application/yaml", on_click="ignore"
     )
     with st.popover("Share"):
         share.show_share(inputs.experiment, shown_step)

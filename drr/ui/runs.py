@@ -17,7 +17,7 @@ import streamlit as st
 
 from drr.analysis.doctor import Finding
 from drr.simulation.recording import Run
-from drr.ui.catch_up import catch_up
+from drr.ui.catch_up import catch_up, note_due
 from drr.ui.jobs import Job, RunPool
 from drr.ui.limits import KEPT_RUNS, REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -199,5 +199,11 @@ def show_trouble(view: RunView, slot: str) -> None:
 
 
 def retry(slot: str) -> None:
-    """Forget a failed run, so that the next look asks for it again."""
+    """Forget a failed run, so that the next look asks for it again; a callback."""
+    forget(slot)
+    note_due()
+
+
+def forget(slot: str) -> None:
+    """Have the next look ask for the run again, where it failed."""
     st.session_state[f"{slot}:pending"] = None

@@ -122,7 +122,7 @@ def _on_stage() -> tuple[Run | None, int]:
 def _save(experiment: Experiment) -> None:
     st.download_button(
         "Save as a scenario file",
-        to_file(experiment),
+        lambda: to_file(experiment),
         f"lesson{FILE_SUFFIX}",
         "application/json",
         on_click="ignore",

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.helpers import CHROMIUM_FLAGS, PageWatch, StreamlitServer, find_chromium, wait_until_settled
-from tests.support import ROOT, skip_or_fail
+from tests.browser.helpers import PageWatch, StreamlitServer, wait_until_settled
+from tests.support import ROOT
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,18 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium, headless, for the whole session."""
-    with sync_playwright() as playwright:
-        executable = find_chromium(playwright)
-        if executable is None:
-            skip_or_fail("no Chromium found; install one, or name it with RINGSIDE_CHROMIUM")
-        chromium = playwright.chromium.launch(executable_path=executable, headless=True, args=list(CHROMIUM_FLAGS))
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="session")

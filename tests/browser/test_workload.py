@@ -122,7 +122,6 @@ def test_a_worker_is_blocked_a_request_arrives_and_the_session_is_saved(
     for number in range(1, 4):
         page.get_by_role("button", name="On (→)").click()
         expect(page.get_by_text(re.compile(rf"^Decision {number}: ")).first).to_be_visible(timeout=SECONDS * 1000)
-    page.wait_for_timeout(1000)  # the playhead is told to the server once it rests
     page.get_by_role("button", name="Block / free worker 0").click()
     expect(box).to_have_value(QUEUES + "\n* hold 0 @3\n", timeout=SECONDS * 1000)
     page.get_by_role("button", name="Arrive").click()

@@ -9,14 +9,12 @@ from typing import Any
 
 import plotly
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from drr.charts.palette import LIGHT
 from drr.charts.stage import plotly_values, stage_json
 from drr.charts.stage_values import stage_values
-from tests.browser.helpers import CHROMIUM_FLAGS, find_chromium
 from tests.charts.made_up import MadeUpRun, made_up_run
-from tests.support import skip_or_fail
 
 pytestmark = pytest.mark.browser
 
@@ -56,19 +54,8 @@ TEXTS = """
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        executable = find_chromium(playwright)
-        if executable is None:
-            skip_or_fail("no Chromium found; install one, or name it with RINGSIDE_CHROMIUM")
-        browser = playwright.chromium.launch(executable_path=executable, headless=True, args=list(CHROMIUM_FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def page(chromium: Browser) -> Iterator[Page]:
-    page = chromium.new_page(viewport={"width": 1000, "height": 1600})
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1000, "height": 1600})
     page.set_content("<body style='margin:0'><div id='graph'></div></body>")
     page.add_script_tag(path=PLOTLY)
     yield page

@@ -110,14 +110,15 @@ def test_before_the_first_step_there_is_a_sentence_too():
         {"timeline": {"panel": "no", "unit": "tokens", "width": 900}},
         {"timeline": {"panel": "share", "unit": "tokens", "width": 10**9}},
         {"csv": {"number": 1, "kinds": [77], "class_index": 0, "endpoint": 0}},
+        {"heeded": None},
     ],
 )
-def test_a_view_that_makes_no_sense_is_the_view_at_the_start(wrong):
+def test_a_view_that_makes_no_sense_is_none(wrong):
     run = premium_run()
-    right = {"run": "id", "step": 5, "visit": -1, "log": [], "timeline": None, "csv": None}
-    assert View.of(right, run, "id", 7) == View(step=5)
+    right = {"run": "id", "step": 5, "visit": -1, "log": [], "timeline": None, "csv": None, "heeded": 3}
+    assert View.of(right, run, "id") == View(step=5, heeded=3)
     data = {**right, **wrong} if isinstance(wrong, dict) else wrong
-    assert View.of(data, run, "id", 7) == View(step=7)
+    assert View.of(data, run, "id") is None
 
 
 def test_the_csv_is_the_log_as_it_is_filtered():

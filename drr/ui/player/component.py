@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
@@ -60,8 +61,31 @@ def go_to(key: str, *, step: int | None = None, time_ms: float | None = None) ->
 
 
 def current_view(run: Run, key: str, start: int = -1) -> View:
-    """What the player called ``key`` shows of ``run``, as it last said; at ``start`` where it has not said anything."""
-    return View.of(_said_by_browser(key), run, pack_id(run), start)
+    """What the player called ``key`` shows of ``run``, as it last said.
+
+    While it has not said anything about ``run`` yet, or has not gone where :func:`go_to` sends it, this is where it is
+    about to be, so that nothing a user does meanwhile is done somewhere else; ``start`` where it never stood anywhere.
+    """
+    state = st.session_state
+    view = View.of(_said_by_browser(key), run, pack_id(run))
+    if view is not None:
+        state[f"{key}:heeded"] = max(view.heeded, state.get(f"{key}:heeded", 0))
+        state[f"{key}:stood"] = (view.step, run.times_ms[view.step] if view.step >= 0 else None)
+    go = state.get(f"{key}:go")
+    if go is not None and go["number"] > state.get(f"{key}:heeded", 0):
+        step = run.step_at_time(go["time_ms"]) if go["step"] is None else min(max(go["step"], -1), run.n_steps - 1)
+        return View(step=step) if view is None else replace(view, step=step, visit=-1)
+    if view is not None:
+        return view
+    stood = state.get(f"{key}:stood")
+    return View(step=start if stood is None else _carried_over(run, *stood))
+
+
+def _carried_over(run: Run, step: int, time_ms: float | None) -> int:
+    """Where a player that stood at a step of another run stands in this one; playhead.js has the same rule."""
+    if time_ms is None:
+        return -1
+    return step if step < run.n_steps and run.times_ms[step] == time_ms else run.step_at_time(time_ms)
 
 
 @st.fragment

@@ -31,7 +31,8 @@ class View:
     """What the browser shows, as it says itself: checked, since it comes from outside.
 
     ``visit`` is the class visit under the playhead, -1 for the step as a whole; ``log`` are the steps whose reasons are
-    missing; ``timeline`` is (panel, unit, width in pixels); ``csv`` asks for a file: number, kinds, class, endpoint.
+    missing; ``timeline`` is (panel, unit, width in pixels); ``csv`` asks for a file: number, kinds, class, endpoint;
+    ``heeded`` is the number of the last request to go somewhere that was followed.
     """
 
     step: int
@@ -39,16 +40,15 @@ class View:
     log: tuple[int, ...] = ()
     timeline: tuple[PanelName, Unit, int] | None = None
     csv: tuple[int, tuple[StepKind, ...] | None, int | None, int | None] | None = None
+    heeded: int = 0
 
     @classmethod
-    def of(cls, data: Any, run: Run, run_id: str, start: int) -> Self:
-        """The view that ``data`` describes; the view at ``start`` where it is of another run or makes no sense."""
+    def of(cls, data: Any, run: Run, run_id: str) -> Self | None:
+        """The view that ``data`` describes; None where it is of another run or makes no sense."""
         try:
-            if data["run"] != run_id:
-                return cls(step=start)
-            return cls._checked(data, run)
+            return cls._checked(data, run) if data["run"] == run_id else None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            return cls(step=start)
+            return None
 
     @classmethod
     def _checked(cls, data: Any, run: Run) -> Self:
@@ -69,7 +69,8 @@ class View:
             kinds = None if asked["kinds"] is None else tuple(StepKind(kind) for kind in asked["kinds"])
             index, endpoint = (int(asked[name]) for name in ("class_index", "endpoint"))
             csv = (int(asked["number"]), kinds, index if index >= 0 else None, endpoint if endpoint >= 0 else None)
-        return cls(step=step, visit=visit, log=tuple(log), timeline=timeline, csv=csv)
+        heeded = int(data["heeded"])
+        return cls(step=step, visit=visit, log=tuple(log), timeline=timeline, csv=csv, heeded=heeded)
 
 
 def said(run: Run, run_id: str, view: View) -> Message:

@@ -46,7 +46,7 @@ export class Keys {
       ArrowLeft: step(-far), ArrowRight: step(far), ArrowDown: step(-far), ArrowUp: step(far),
       PageDown: step(10), PageUp: step(-10),
       Home: () => player.transport.jumpTo(whole(-1)),
-      End: () => player.transport.jumpTo(whole(player.run.steps - 1)),
+      End: () => player.transport.jumpTo(whole(Infinity)),
       b: () => player.transport.find("blocked"),
       g: () => player.transport.find("bulk"),
       r: () => player.transport.find("refusal"),

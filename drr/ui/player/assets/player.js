@@ -34,7 +34,6 @@ export class Player {
     this.revealed = -1;
     this.painted = 0;
     this.playback = new Playback(this);
-    this.sender = new Sender(() => this.playback.isFlying);
     this.transport = new Transport(this);
     this.said = new Said(this);
     this.stage = new Stage();
@@ -49,6 +48,7 @@ export class Player {
       this.timeline.element, this.log.element,
     );
     this.element.inert = true;
+    this.sender = new Sender(() => this.playback.isFlying, this.element);
     parent.append(this.element);
     this.keys = new Keys(this);
     this.observer = new ResizeObserver(() => this.resized());
@@ -199,6 +199,7 @@ export class Player {
     }
     this.playback.pause();
     this.moveTo(this.placeOf(request));
+    this.sender.report();
   }
 
   placeOf({ step, time_ms: time }) {
@@ -232,7 +233,7 @@ export class Player {
   report() {
     const { step, visit } = this.position;
     return {
-      run: this.run.id, step, visit,
+      run: this.run.id, step, visit, heeded: this.memory.lastGo ?? 0,
       log: this.log.wanted(), csv: this.log.csvRequest, timeline: this.timeline.wanted(),
     };
   }

@@ -50,7 +50,7 @@ export class Transport {
         this.button("previous", "Back (←)", () => this.move(-1)),
         this.play,
         this.button("next", "On (→)", () => this.move(1)),
-        this.button("last", "To the end (End)", () => this.jumpTo(whole(player.run.steps - 1)))),
+        this.button("last", "To the end (End)", () => this.jumpTo(whole(Infinity)))),
       make("div", { class: "rp-scrub" }, this.marks, this.track, this.range),
       make("div", { class: "rp-choices" }, this.speed, this.mode, this.jumps, this.stops, this.guess, this.help),
     );
@@ -63,20 +63,25 @@ export class Transport {
   }
 
   move(count) {
+    if (!this.player.run) return;
     this.player.playback.pause();
     this.player.moveTo(moved(this.player.run, this.player.mode, this.player.position, count));
   }
 
-  jumpTo(position) {
-    this.player.playback.pause();
-    this.player.moveTo(position);
+  /** Go to a step; beyond the last one is the last one. */
+  jumpTo({ step, visit }) {
+    const { run, playback } = this.player;
+    if (!run) return;
+    playback.pause();
+    this.player.moveTo({ step: Math.min(step, run.steps - 1), visit });
   }
 
   /** Jump to the next step at which something happens, or say that there is none. */
   async find(name, what = JUMPS[name].what, none = JUMPS[name]?.none) {
     const { player } = this;
-    player.playback.pause();
     const { run, position } = player;
+    if (!run) return;
+    player.playback.pause();
     const step = await findNext(run, what, position.step);
     if (run !== player.run) return;
     if (step < 0) player.said.note(none);
