@@ -6,13 +6,17 @@ has a smaller share than the whole would have had there. Only full blocks are re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from drr.errors import WorkloadError
 from drr.router.prefix import BlockIdentities, leading
 from drr.router.requests import RequestTable
 from drr.simulation.kv_pool import CachingPool
+
+Progress = Callable[[int, int], object]
+"""Is told (requests looked at, requests in all) now and then; may raise to end it."""
+PROGRESS_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +52,29 @@ def arrival_order(table: RequestTable) -> list[int]:
     return sorted(range(len(times)), key=times.__getitem__)
 
 
-def unbounded_cache(table: RequestTable, *, trace_block_size: int, block_size: int | None = None) -> CacheFigures:
+def _told(rows: Sequence[int], progress: Progress | None) -> Iterator[int]:
+    for number, row in enumerate(rows):
+        if progress is not None and number % PROGRESS_ROWS == 0:
+            progress(number, len(rows))
+        yield row
+
+
+def unbounded_cache(
+    table: RequestTable, *, trace_block_size: int, block_size: int | None = None, progress: Progress | None = None
+) -> CacheFigures:
     """The upper bound: one cache for all workers that forgets nothing and knows a prompt as soon as it arrives.
 
     ``block_size`` is that of the cache; without it, whole trace blocks.
     """
     size = block_size or trace_block_size
-    chains = _chains(table, size, trace_block_size)
+    identities = BlockIdentities(size, trace_block_size)
     seen: set[int] = set()
     cached = [0] * len(table)
     cold = 0
-    for row in arrival_order(table):
-        chain = tuple(chains[row])
+    for row in _told(arrival_order(table), progress):
+        ids = table.hash_ids[row]
+        # Prompts without ids share nothing: no chain says the same as one of fresh blocks.
+        chain = tuple(identities.chain(table.isl_tokens[row], ids)) if ids else ()
         hits = leading(chain, seen)
         cold += bool(chain) and not hits
         cached[row] = hits * size
@@ -75,6 +90,7 @@ def bounded_caches(
     num_gpu_blocks: int,
     workers: int = 1,
     endpoints: Sequence[int] | None = None,
+    progress: Progress | None = None,
 ) -> CacheFigures:
     """One bounded cache per worker, with the mock engine's own pool: full blocks, oldest given back evicted first.
 
@@ -85,11 +101,10 @@ def bounded_caches(
     if endpoints is not None and len(endpoints) != len(table):
         raise WorkloadError(f"{len(endpoints):,} workers are named for {len(table):,} requests")
     identities = BlockIdentities(block_size, trace_block_size)
-    chains = [identities.chain(isl, ids) for isl, ids in zip(table.isl_tokens, table.hash_ids, strict=True)]
     pools: dict[int, CachingPool] = {}
     cached = [0] * len(table)
     cold = evicted = refused = 0
-    for turn, row in enumerate(arrival_order(table)):
+    for turn, row in enumerate(_told(arrival_order(table), progress)):
         worker = turn % workers if endpoints is None else endpoints[row]
         if worker < 0:
             continue
@@ -100,7 +115,7 @@ def bounded_caches(
         if -(-computed // block_size) > num_gpu_blocks:
             refused += 1
             continue
-        chain = tuple(chains[row])
+        chain = tuple(identities.chain(isl, table.hash_ids[row]))
         hits = pool.hits(chain, isl // block_size if output == 0 else (isl - 1) // block_size)
         cold += bool(chain) and not hits
         cached[row] = hits * block_size
@@ -112,11 +127,3 @@ def bounded_caches(
         pool.release(row)
         evicted += sum(not stored for stored, _ in pool.take_events())
     return CacheFigures(tuple(cached), sum(table.isl_tokens), sum(map(bool, cached)), cold, evicted, refused)
-
-
-def _chains(table: RequestTable, block_size: int, trace_block_size: int) -> list[Sequence[int]]:
-    identities = BlockIdentities(block_size, trace_block_size)
-    # Prompts without ids share nothing: no chain says the same as one of fresh blocks.
-    return [
-        identities.chain(isl, ids) if ids else () for isl, ids in zip(table.isl_tokens, table.hash_ids, strict=True)
-    ]

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from drr.errors import WorkloadError
 from drr.router.requests import RequestTable
-from drr.workload.prefix_cache import CacheFigures, unbounded_cache
+from drr.workload.prefix_cache import CacheFigures, Progress, unbounded_cache
 from drr.workload.traces_edit import first_arrival_ms
 from drr.workload.traces_reading import TraceReading
 
@@ -71,8 +71,11 @@ class TraceStats:
         return 1000.0 * self.rows / self.span_ms if self.span_ms > 0 else None
 
 
-def trace_stats(reading: TraceReading) -> TraceStats:
-    """Measure a trace; raises :class:`WorkloadError` where it has no request."""
+def trace_stats(reading: TraceReading, progress: Progress | None = None) -> TraceStats:
+    """Measure a trace; raises :class:`WorkloadError` where it has no request.
+
+    ``progress`` is told about the requests whose reuse is known.
+    """
     table = reading.requests
     inputs, outputs = Spread.of(table.isl_tokens), Spread.of(table.output_tokens)
     if inputs is None or outputs is None:
@@ -94,7 +97,9 @@ def trace_stats(reading: TraceReading) -> TraceStats:
         output=outputs,
         zero_output_rows=table.output_tokens.count(0),
         rows_with_blocks=rows_with_blocks,
-        cache=unbounded_cache(table, trace_block_size=reading.block_size_tokens) if rows_with_blocks else None,
+        cache=unbounded_cache(table, trace_block_size=reading.block_size_tokens, progress=progress)
+        if rows_with_blocks
+        else None,
     )
 
 
@@ -119,6 +124,15 @@ class TimeSeries:
     output_tokens: tuple[tuple[int, ...], ...]
 
 
+def time_bins(table: RequestTable, bins: int) -> tuple[float, list[int | None]]:
+    """Width of a bin (ms), and the bin of every row; None for turns without a timestamp."""
+    start = first_arrival_ms(table)
+    last = max((stamp for stamp in table.timestamp_ms if stamp is not None), default=start)
+    width = (last - start) / bins or 1.0
+    places = (None if s is None else max(0, min(int((s - start) / width), bins - 1)) for s in table.timestamp_ms)
+    return width, list(places)
+
+
 def over_time(table: RequestTable, groups: Sequence[str], *, bins: int = 120) -> TimeSeries:
     """Requests and tokens over time by group, one group name per row (a class, a file ...), in order of appearance.
 
@@ -126,16 +140,14 @@ def over_time(table: RequestTable, groups: Sequence[str], *, bins: int = 120) ->
     """
     if bins < 1 or len(groups) != len(table):
         raise WorkloadError(f"{len(groups):,} group names and {bins:,} bins for {len(table):,} requests")
-    start = first_arrival_ms(table)
-    last = max((stamp for stamp in table.timestamp_ms if stamp is not None), default=start)
-    width = (last - start) / bins or 1.0
+    width, bin_of = time_bins(table, bins)
     names = tuple(dict.fromkeys(groups))
     number = {name: index for index, name in enumerate(names)}
     requests, inputs, outputs = ([[0] * bins for _ in names] for _ in range(3))
-    for row, stamp in enumerate(table.timestamp_ms):
-        if stamp is None:
+    for row, place in enumerate(bin_of):
+        if place is None:
             continue
-        group, place = number[groups[row]], max(0, min(int((stamp - start) / width), bins - 1))
+        group = number[groups[row]]
         requests[group][place] += 1
         inputs[group][place] += table.isl_tokens[row]
         outputs[group][place] += table.output_tokens[row]

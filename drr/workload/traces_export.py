@@ -13,7 +13,13 @@ from drr.workload.traces_reading import counted
 
 
 def mooncake_lines(table: RequestTable, *, trace_block_size: int) -> Iterator[str]:
-    """One line per request, in row order. Prompts without block ids get fresh ones: the replay wants ids everywhere.
+    """One line per request, in row order; see :func:`mooncake_rows`."""
+    for row in mooncake_rows(table, trace_block_size=trace_block_size):
+        yield json.dumps(row) + "\n"
+
+
+def mooncake_rows(table: RequestTable, *, trace_block_size: int) -> Iterator[dict[str, object]]:
+    """One object per request. Prompts without block ids get fresh ones: the replay wants ids everywhere.
 
     Raises :class:`WorkloadError` for a priority jump that is no whole number of seconds (the format has no others).
     """
@@ -45,7 +51,7 @@ def mooncake_lines(table: RequestTable, *, trace_block_size: int) -> Iterator[st
             line["strict_priority"] = table.strict_priority[row]
         if table.policy_header[row] is not None:
             line["policy_class"] = table.policy_header[row]
-        yield json.dumps(line) + "\n"
+        yield line
 
 
 def write_mooncake(table: RequestTable, path: Path, *, trace_block_size: int) -> None:
