@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from drr.dynamo.case import ObservedRow, ReplayAnswer, ReplayCase
 from drr.policy import load_policy
 from drr.policy.schema import Profile, synthetic_profile
+from drr.scheduler.ring import CursorRule
 from drr.simulation.engine_options import EngineOptions
+from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.workload.mooncake import table_from_rows
 
@@ -25,18 +27,27 @@ def ours(case: ReplayCase, follow: Sequence[int | None] | None = None) -> Replay
     ``follow`` is the worker of every row on the real router; ours takes it, and names the rows where it was not among
     the cheapest.
     """
-    run = replay(
+    return answer_of(our_run(case, follow))
+
+
+def our_run(case: ReplayCase, follow: Sequence[int | None] | None = None, *, cursor_rule: CursorRule = "carry") -> Run:
+    """The run behind :func:`ours`, without recording, under either cursor rule."""
+    return replay(
         profile_of(case),
         table_from_rows(case.rows, trace_block_size=case.trace_block_size),
         workers=case.workers,
         engine=EngineOptions.from_mapping(case.engine),
         trace_block_size=case.trace_block_size,
         arrival_speedup_ratio=case.options.get("arrival_speedup_ratio", 1.0),
-        cursor_rule="carry",
+        cursor_rule=cursor_rule,
         abort_on_refusal=True,
         follow=follow,
         record=False,
     )
+
+
+def answer_of(run: Run) -> ReplayAnswer:
+    """A run of ours on workers without ranks in the form of the real router's answer."""
     if run.aborted_because is not None:
         return ReplayAnswer(None, aborted_because=run.aborted_because, not_cheapest=run.not_cheapest)
     workers = [endpoint if endpoint >= 0 else None for endpoint in run.endpoint]
@@ -60,7 +71,7 @@ def first_difference(real: ReplayAnswer, own: ReplayAnswer) -> str | None:
     if len(real.observed) != len(own.observed):
         return f"rows: {len(real.observed):,} on the real router, {len(own.observed):,} here"
     pairs = [(line, *pair) for line, pair in enumerate(zip(real.observed, own.observed, strict=True))]
-    differing = [(_moment(theirs, mine), line, theirs, mine) for line, theirs, mine in pairs if theirs != mine]
+    differing = [(moment_ms(theirs, mine), line, theirs, mine) for line, theirs, mine in pairs if theirs != mine]
     if not differing:
         return _unlike_choice(own)
     _, line, theirs, mine = min(differing, key=lambda entry: entry[:2])
@@ -88,7 +99,7 @@ def _times(row: ObservedRow) -> tuple[float | None, ...]:
     return row.released_at_ms, row.first_admit_ms, row.first_token_ms, row.last_token_ms
 
 
-def _moment(theirs: ObservedRow, mine: ObservedRow) -> float:
+def moment_ms(theirs: ObservedRow, mine: ObservedRow) -> float:
     """The earliest time at which two rows differ; rows that differ in no time come by what they share."""
     pairs = zip(_times(theirs), _times(mine), strict=True)
     times = [value for a, b in pairs if a != b for value in (a, b) if value is not None]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -24,6 +25,9 @@ from drr.errors import DrrError
 WHEEL = "ai-dynamo-runtime"
 CHECKED_VERSION = "1.6.1"
 START_LIMIT_S = 120.0
+POLL_S = 0.2
+LIMIT_GRACE_S = 10.0
+"""How long after its time limit a process ends itself, should nobody be left to end it."""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -61,9 +65,13 @@ class RouterProcess:
     It starts on the first question and is started again after a crash or a hang.
     """
 
-    def __init__(self, *, time_limit_s: float = 60.0) -> None:
-        """``time_limit_s`` bounds each question, not counting the start of the process."""
+    def __init__(self, *, time_limit_s: float = 60.0, while_waiting: Callable[[], object] | None = None) -> None:
+        """``time_limit_s`` bounds each question, not counting the start of the process.
+
+        ``while_waiting`` is called several times a second and may raise, which ends the process and the question.
+        """
         self.time_limit_s = time_limit_s
+        self._while_waiting = while_waiting
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
 
@@ -85,6 +93,7 @@ class RouterProcess:
         """
         process = self._process or self._start()
         assert process.stdin is not None
+        question = question | {"time_limit_s": self.time_limit_s + LIMIT_GRACE_S}
         try:
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
@@ -137,14 +146,27 @@ class RouterProcess:
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while not (chunks and chunks[-1].endswith(b"\n")):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise self._failure(f"gave no answer within {limit_s:g} s")
+                left_s = deadline - time.monotonic()
+                if not selector.select(max(0.0, min(left_s, POLL_S))):
+                    if left_s <= 0:
+                        raise self._failure(f"gave no answer within {limit_s:g} s")
+                    self._wait_on()
+                    continue
                 chunk = os.read(process.stdout.fileno(), 1 << 20)
                 if not chunk:
                     raise self._failure("ended")
                 chunks.append(chunk)
         answer: dict[str, Any] = json.loads(b"".join(chunks))
         return answer
+
+    def _wait_on(self) -> None:
+        if self._while_waiting is None:
+            return
+        try:
+            self._while_waiting()
+        except BaseException:
+            self.close()
+            raise
 
     def _failure(self, what: str) -> RouterFailureError:
         """End the process and tell what is known about its end."""
