@@ -28,12 +28,20 @@ PROGRESS_SECONDS = 0.5
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that describe a run."""
+    add_case_arguments(parser)
+    parser.add_argument("--cursor", choices=CURSOR_RULES, default="documented", help="cursor rule (default documented)")
+    parser.add_argument("--seed", type=int, default=0, help="breaks ties between equal workers (default 0)")
+    parser.add_argument("--abort-on-refusal", action="store_true", help="end at a full class, as the real replay does")
+
+
+def add_case_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say what is run: policy, trace and workers."""
     parser.add_argument("--policy", type=Path, metavar="FILE", help="policy file (YAML); without: the synthetic class")
     parser.add_argument(
         "--trace", type=Path, metavar="FILE", required=True, help="trace: Mooncake JSONL or another format (.gz too)"
     )
     parser.add_argument("--model", metavar="NAME", help="model whose profile counts; without it the root profile")
-    parser.add_argument("--workers", type=_positive, default=1, metavar="N", help="number of equal workers (default 1)")
+    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="number of equal workers (default 1)")
     parser.add_argument(
         "--engine",
         action="append",
@@ -41,15 +49,13 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help='mock engine option, as max_num_seqs=4 or timing_model=\'{"type": "fixed", ...}\'; may be repeated',
     )
-    parser.add_argument("--trace-block-size", type=_positive, metavar="TOKENS", help="tokens per hash id (default 512)")
+    parser.add_argument("--trace-block-size", type=positive, metavar="TOKENS", help="tokens per hash id (default 512)")
     parser.add_argument("--speedup", type=_ratio, default=1.0, metavar="X", help="arrival speed-up (default 1)")
-    parser.add_argument("--cursor", choices=CURSOR_RULES, default="documented", help="cursor rule (default documented)")
-    parser.add_argument("--seed", type=int, default=0, help="breaks ties between equal workers (default 0)")
-    parser.add_argument("--abort-on-refusal", action="store_true", help="end at a full class, as the real replay does")
     parser.add_argument("--lenient", action="store_true", help="leave bad trace lines out instead of refusing all")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number of things on the command line: whole, at least 1."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     return int(text)

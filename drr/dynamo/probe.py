@@ -195,6 +195,8 @@ class _Load:
                 self._results.put((number, None))
         except CallFailedError as failure:
             self._results.put((number, failure))
+        except Exception as error:
+            self._results.put((number, CallFailedError(f"this is a fault of the program: {error!r}")))
         finally:
             exchange.close()
 

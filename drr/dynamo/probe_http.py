@@ -10,7 +10,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -143,7 +143,7 @@ class Exchange:
                 if answer.is_finished:
                     break  # all that counts was there
                 raise
-            self._take(answer, list(reader.feed(data) if data else reader.end()))
+            self._take(answer, reader.feed(data) if data else reader.end())
             if answer.is_finished:
                 deadline_s = min(deadline_s, time.perf_counter() + CLOSING_SECONDS)
             if not data:
@@ -151,7 +151,7 @@ class Exchange:
         if not answer.is_finished:
             raise CallFailedError("the answer was cut off before its end", self.status)
 
-    def _take(self, answer: Answer, events: list[Event]) -> None:
+    def _take(self, answer: Answer, events: Iterable[Event]) -> None:
         now = time.perf_counter()
         try:
             has_text = [answer.take(event) for event in events]
