@@ -37,7 +37,8 @@ class EngineRequests:
 class MockEngine:
     """The engine of one endpoint. :meth:`start_pass` and :meth:`end_pass` alternate.
 
-    ``refused`` holds, after a pass started, the requests it refused; they are signalled when it ends.
+    After a pass started, ``admitted`` holds the requests it admitted for the first time, and ``refused`` those it
+    refused, which are signalled when it ends.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class MockEngine:
     ) -> None:
         self.waiting: deque[int] = deque()
         self.running: list[int] = []
+        self.admitted: list[int] = []
         self.refused: list[int] = []
         self.pool: Pool = (CachingPool if options.enable_prefix_caching else AnonymousPool)(options.num_gpu_blocks)
         self._options = options
@@ -66,6 +68,7 @@ class MockEngine:
         """Put the next pass together; returns when it ends, or None where there is nothing it could do."""
         self._budget = self._options.max_num_batched_tokens
         self._prefilling = self._isl_sum = self._prefix_sum = self._context = 0
+        self.admitted.clear()
         worked = False
         preempted = False
         requests = self._requests
@@ -170,6 +173,7 @@ class MockEngine:
             self.running.append(request)
             if requests.first_admit_ms[request] is None:
                 requests.first_admit_ms[request] = now_ms
+                self.admitted.append(request)
             if not had_budget:
                 break
         return admitted

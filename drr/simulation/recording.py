@@ -51,7 +51,8 @@ class Recorder:
     """Writes down what it is told, one record (a step) per event, in flat columns.
 
     ``kinds`` (:class:`StepKind`), ``times_ms``, ``requests`` (row, -1 for none), ``endpoints`` (index, -1 for none);
-    for queued arrivals the endpoint column is the lane. ``calls`` is what the ring says of its arbitration calls.
+    for queued arrivals the endpoint column is the lane. ``calls`` is what the ring says of its arbitration calls;
+    ``admit_steps`` is, per row, the first step that finds the request admitted by its engine, -1 where none does.
     """
 
     def __init__(self, rows: int, *, wide: bool = False) -> None:
@@ -61,6 +62,7 @@ class Recorder:
         self.endpoints = array("i")
         self.calls = CallLog(wide=wide)
         self.had_first_token = array("B", bytes(rows))
+        self.admit_steps = array("i", [-1]) * rows
         self.changes: dict[int, EndpointChange] = {}
 
     def _note(self, kind: int, now_ms: float, request: int, endpoint: int) -> None:
@@ -97,6 +99,10 @@ class Recorder:
         """Note the end of a prefill."""
         self.had_first_token[request] = 1
         self._note(_FIRST_TOKEN, now_ms, request, endpoint)
+
+    def admitted(self, request: int) -> None:
+        """Note that an engine admitted a request for the first time; that is no step of its own."""
+        self.admit_steps[request] = len(self.kinds)
 
     def completed(self, now_ms: float, request: int, endpoint: int) -> None:
         """Note that a request ended on its endpoint."""
@@ -325,7 +331,7 @@ class Run:
     @cached_property
     def snapshots(self) -> Snapshots:
         """Rebuilds states; its index is made on first use."""
-        return Snapshots(self.inputs, self.outcomes, self._recorded, self.first_admit_ms)
+        return Snapshots(self.inputs, self.outcomes, self._recorded)
 
     def state_at(self, step: int) -> RunState:
         """The whole picture right after a step; -1 is the state before the first."""

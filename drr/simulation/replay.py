@@ -276,9 +276,13 @@ class _Loop:
         while startable:
             endpoint = min(startable)
             startable.remove(endpoint)
-            end = self._engines[endpoint].start_pass(now_ms)
+            engine = self._engines[endpoint]
+            end = engine.start_pass(now_ms)
             if end is None:
                 continue
+            if self._recorder is not None:
+                for request in engine.admitted:
+                    self._recorder.admitted(request)
             self._in_pass[endpoint] = True
             if end > now_ms:
                 heappush(self._passes, (end, endpoint))

@@ -6,8 +6,8 @@ need no checkpoint of their own, since a lane's order never changes: what waits 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -110,12 +110,10 @@ class Snapshots:
         inputs: RunInputs,
         outcomes: RequestOutcomes,
         recorder: Recorder,
-        first_admit_ms: Sequence[float | None],
     ) -> None:
         self._inputs = inputs
         self._outcomes = outcomes
         self._recorder = recorder
-        self._first_admit_ms = first_admit_ms
         self._quanta = [c.quantum for c in inputs.profile.classes]
         self._queued_step = [-1] * len(inputs.requests)
         self._gone_step = [len(recorder.kinds)] * len(inputs.requests)
@@ -123,7 +121,7 @@ class Snapshots:
         self._lanes: list[_Lane] = []
         self._clusters: dict[int, Endpoints] = {}
         self._change_steps = sorted(recorder.changes)
-        self._admits: list[list[float]] = [[] for _ in inputs.endpoint_keys]
+        self._admits: list[list[int]] = [[] for _ in inputs.endpoint_keys]
         self._index_lanes()
         self._index_admissions()
         every = CHECKPOINT_STEPS
@@ -166,11 +164,11 @@ class Snapshots:
         return (-self._inputs.requests.strict_priority[row], -score, self._queued_step[row])
 
     def _index_admissions(self) -> None:
-        for row, admitted in enumerate(self._first_admit_ms):
-            if admitted is not None:
-                self._admits[self._outcomes.endpoint[row]].append(admitted)
-        for times in self._admits:
-            times.sort()
+        for row, step in enumerate(self._recorder.admit_steps):
+            if step >= 0:
+                self._admits[self._outcomes.endpoint[row]].append(step)
+        for steps in self._admits:
+            steps.sort()
 
     # --- walking -----------------------------------------------------------------------------------------
 
@@ -212,7 +210,7 @@ class Snapshots:
             if not recorder.had_first_token[row]:
                 walker.loads[endpoint] -= outcomes.prefill_tokens[row]
             walker.in_flight[endpoint] -= 1
-            walker.completed_admitted[endpoint] += self._first_admit_ms[row] is not None
+            walker.completed_admitted[endpoint] += recorder.admit_steps[row] >= 0
         elif kind == _CHANGE:
             walker.changes += 1
         if kind in (_BYPASSED, _DECISION):
@@ -306,11 +304,11 @@ class Snapshots:
             states.append(ClassState(deficit, walker.waiting[index], tokens, head, blocked))
         return tuple(states)
 
-    def _endpoint_states(self, walker: Walker, cluster: Endpoints, time_ms: float) -> tuple[EndpointState, ...]:
+    def _endpoint_states(self, walker: Walker, cluster: Endpoints) -> tuple[EndpointState, ...]:
         states = []
         for e, (worker, rank) in enumerate(self._inputs.endpoint_keys):
             limits = tuple(row[e] if row[e] < NEVER_BUSY else None for row in cluster.limits)
-            running = bisect_left(self._admits[e], time_ms) - walker.completed_admitted[e]
+            running = bisect_right(self._admits[e], walker.step) - walker.completed_admitted[e]
             states.append(
                 EndpointState(
                     worker,
@@ -319,7 +317,7 @@ class Snapshots:
                     cluster.overloaded[e],
                     walker.loads[e],
                     walker.in_flight[e],
-                    walker.in_flight[e] if self._inputs.runs_at_once else min(max(running, 0), walker.in_flight[e]),
+                    walker.in_flight[e] if self._inputs.runs_at_once else running,
                     limits,
                 )
             )
@@ -354,5 +352,5 @@ class Snapshots:
             visits=tuple(walker.visits),
             classes=self._class_states(walker, lanes),
             lanes=lanes,
-            endpoints=self._endpoint_states(walker, cluster, time_ms),
+            endpoints=self._endpoint_states(walker, cluster),
         )

@@ -142,7 +142,6 @@ def test_a_step_is_found_by_its_time() -> None:
     assert run.step_at_time(99.0) == run.n_steps - 1
 
 
-@pytest.mark.xfail(reason="admissions are placed by time, and this one falls between two steps of the same time")
 def test_what_runs_is_counted_while_another_worker_refuses_at_the_same_time() -> None:
     table = RequestTable()
     table.append(10, constraint=Constraint(0))

@@ -26,9 +26,8 @@ class Seen:
     """(class, lane, rows in order, blocked), shared lane first."""
     loads: tuple[int, ...]
     in_flight: tuple[int, ...]
-    admitted: tuple[int | None, ...]
-    """Per endpoint what its engine has admitted and not ended; None where it cannot be told from the recorded times,
-    because something was admitted there at this very time (passes of refusals alone take no time)."""
+    admitted: tuple[int, ...]
+    """Per endpoint what its engine has admitted and not ended."""
     present: tuple[bool, ...]
     overloaded: tuple[bool, ...]
     limits: tuple[tuple[int, ...], ...]
@@ -55,17 +54,13 @@ class Watcher:
         ratio = router.profile.classes[index].busy_worker_ratio if lane == SHARED else None
         return count >= len(among) * (1.0 if ratio is None else ratio)
 
-    def admitted(self, endpoint: int, now_ms: float) -> int | None:
+    def admitted(self, endpoint: int) -> int:
         if self.engine_requests is None:
             return len(self.running.get(endpoint, []))
         times = self.engine_requests.first_admit_ms
-        assert self.router is not None
-        there = [row for row, where in enumerate(self.router.outcomes.endpoint) if where == endpoint]
-        if any(times[row] == now_ms for row in there):
-            return None
         return sum(times[row] is not None for row in self.running.get(endpoint, []))
 
-    def look(self, now_ms: float) -> None:
+    def look(self) -> None:
         router = self.router
         assert router is not None
         lanes = [
@@ -75,7 +70,7 @@ class Watcher:
         ]
         endpoints = router.endpoints
         count = len(endpoints.keys)
-        admitted = tuple(self.admitted(endpoint, now_ms) for endpoint in range(count))
+        admitted = tuple(self.admitted(endpoint) for endpoint in range(count))
         self.seen.append(
             Seen(
                 tuple(router.ring.deficits),
@@ -100,7 +95,7 @@ def watched() -> Iterator[Watcher]:
     class WatchedRecorder(Recorder):
         def _note(self, kind: int, now_ms: float, request: int, endpoint: int) -> None:
             super()._note(kind, now_ms, request, endpoint)
-            watcher.look(now_ms)
+            watcher.look()
 
         def bypassed(self, now_ms: float, request: int, endpoint: int) -> None:
             watcher.running.setdefault(endpoint, []).append(request)
@@ -163,4 +158,4 @@ def assert_state_is(state: RunState, seen: Seen, run: Run) -> None:
         for endpoint, limit in zip(state.endpoints, limits, strict=False):
             assert endpoint.is_busy_for(index) == (endpoint.active_prefill_tokens > limit)
     for endpoint, admitted in zip(state.endpoints, seen.admitted, strict=False):
-        assert admitted in (None, endpoint.running_requests)
+        assert endpoint.running_requests == admitted

@@ -82,7 +82,7 @@ def request_columns(run: Run) -> dict[str, Array]:
     one more request counts as admitted there, as differences.
     """
     outcomes = run.outcomes
-    admitted = np.asarray([time is not None for time in run.first_admit_ms], dtype=bool)
+    admitted = np.frombuffer(_recorder(run).admit_steps, dtype=np.intc) >= 0
     admit_steps, admits = _admissions(run)
     return {
         "row_class": np.asarray(outcomes.class_index, dtype=np.int64),
@@ -100,15 +100,12 @@ def token_columns(run: Run) -> dict[str, Array]:
 
 
 def _admissions(run: Run) -> tuple[Array, list[int]]:
-    times = np.asarray(run.times_ms, dtype=np.float64)
-    per_endpoint: list[list[float]] = [[] for _ in run.endpoint_names]
-    for row, admitted in enumerate(run.first_admit_ms):
-        if admitted is not None:
-            per_endpoint[run.endpoint[row]].append(admitted)
-    # Requests admitted before a time run at it: the first step later than the admission is the first that counts it.
-    steps = [np.searchsorted(times, np.sort(np.asarray(each)), side="right") for each in per_endpoint]
-    parts = [np.diff(each, prepend=0) for each in steps]
-    return (np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)), [len(each) for each in steps]
+    per_endpoint: list[list[int]] = [[] for _ in run.endpoint_names]
+    for row, step in enumerate(_recorder(run).admit_steps):
+        if step >= 0:
+            per_endpoint[run.endpoint[row]].append(step)
+    parts = [np.diff(np.sort(np.asarray(each, dtype=np.int64)), prepend=0) for each in per_endpoint]
+    return (np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)), [len(each) for each in per_endpoint]
 
 
 def lane_ranks(run: Run) -> dict[str, Array]:

@@ -148,7 +148,7 @@ function endpointStates(run, walker, cluster, time) {
       isPresent: present,
       isOverloaded: overloaded,
       load: walker.loads[index],
-      running: run.runsAtOnce ? inFlight : Math.min(Math.max(admitted - walker.completedAdmitted[index], 0), inFlight),
+      running: run.runsAtOnce ? inFlight : admitted - walker.completedAdmitted[index],
     };
   });
 }
