@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run env env-dev test lint types check format bench fuzz mutants wheel editor clean
+.PHONY: help run env env-dev test lint types check format bench dask fuzz mutants wheel editor clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -36,8 +36,8 @@ lint: env-dev  ## ruff: rules and layout
 types: env-dev  ## mypy, strict, on drr
 	$(BIN)/mypy
 
-check: env-dev  ## the tests alone; PYTEST_FLAGS="-k lanes" picks some
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+check: env-dev  ## the tests alone, in several processes; PYTEST_FLAGS="-n 0 -k lanes" picks some, in one
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(PYTEST_FLAGS)
 
 format: env-dev  ## let ruff lay the sources out
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -47,6 +47,10 @@ bench: env-dev  ## every benchmark; fails when one misses its bar
 	@failed=0; for script in benchmarks/*.py; do \
 	  [ -f "$$script" ] || continue; echo "== $$script"; $(BIN)/python "$$script" || failed=1; \
 	done; exit $$failed
+
+dask: env-dev  ## a sweep on a Dask scheduler with two workers, one of which is killed
+	$(BIN)/python -m pip install --quiet -e '.[dask]'
+	$(BIN)/python -m pytest -m slow tests/analysis/test_sweep_dask.py $(PYTEST_FLAGS)
 
 fuzz: env-dev  ## the Hypothesis tests with far more examples
 	RINGSIDE_HYPOTHESIS=$(FUZZ_PROFILE) $(BIN)/python -m pytest -m hypothesis $(PYTEST_FLAGS)
