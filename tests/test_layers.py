@@ -32,7 +32,7 @@ EAGER: dict[str, frozenset[str]] = {
 LAZY: dict[str, frozenset[str]] = {
     "simulation": COLUMNS,
     "workload": COLUMNS,
-    "analysis": frozenset({"dask", "distributed", "joblib", "pyarrow"}),
+    "analysis": frozenset({"dask", "distributed", "duckdb", "joblib", "pyarrow"}),
     "dynamo": COLUMNS | {"dynamo"},
     "charts": frozenset({"PIL", "kaleido"}),
     "cli": COLUMNS,

@@ -91,7 +91,7 @@ def fairness(run: Run) -> Fairness:
         bound = None if why else gap_bound(conditions.largest_cost[i], quanta[i], conditions.largest_cost[j], quanta[j])
         pairs.append(PairGap(i, j, Fraction(scaled, quanta[i] * quanta[j]), start, end, bound, why))
     droughts = tuple(map(Drought, walk.longest_ms, walk.most_tokens))
-    return Fairness(tuple(pairs), _jain(run), droughts)
+    return Fairness(tuple(pairs), jain_index(run), droughts)
 
 
 def gap_bound(first_cost: int, first_quantum: int, second_cost: int, second_quantum: int) -> Fraction:
@@ -99,7 +99,8 @@ def gap_bound(first_cost: int, first_quantum: int, second_cost: int, second_quan
     return 1 + Fraction(first_cost - 1, first_quantum) + Fraction(second_cost - 1, second_quantum)
 
 
-def _jain(run: Run) -> float | None:
+def jain_index(run: Run) -> float | None:
+    """Jain's index of a run, see :class:`Fairness`; it needs no recording."""
     found = shares(run)
     if not found.is_measured:
         return None

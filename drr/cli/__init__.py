@@ -12,15 +12,28 @@ import sys
 from collections.abc import Sequence
 
 from drr import __version__
+from drr.cli import compare_real as compare_real_verb
 from drr.cli import explain as explain_verb
 from drr.cli import export as export_verb
+from drr.cli import probe as probe_verb
 from drr.cli import run as run_verb
+from drr.cli import sweep as sweep_verb
 from drr.cli import trace as trace_verb
 from drr.cli import validate as validate_verb
 from drr.cli import verify as verify_verb
 from drr.errors import DrrError
 
-VERBS = (validate_verb, run_verb, explain_verb, export_verb, trace_verb, verify_verb)
+VERBS = (
+    validate_verb,
+    run_verb,
+    explain_verb,
+    export_verb,
+    trace_verb,
+    sweep_verb,
+    verify_verb,
+    compare_real_verb,
+    probe_verb,
+)
 
 
 def parser() -> argparse.ArgumentParser:
