@@ -12,7 +12,13 @@ PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 
 # File and title, in the order of the menu; the first one opens. No icons: Streamlit makes a page's icon the favicon,
 # and has the browser fetch that from another machine.
-PAGES = (("lab.py", "Lab"), ("learn.py", "Learn"), ("compare.py", "Compare"), ("premium_demo.py", "Premium demo"))
+PAGES = (
+    ("lab.py", "Lab"),
+    ("learn.py", "Learn"),
+    ("compare.py", "Compare"),
+    ("premium_demo.py", "Premium demo"),
+    ("traces.py", "Traces"),
+)
 
 
 def main() -> None:

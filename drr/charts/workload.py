@@ -35,18 +35,18 @@ def arrivals_figure(
     """
     looks = class_styles([*rates, *(bursts or {})], theme)
     bins = max((len(values) for values in rates.values()), default=0)
-    unit_ms, unit = _time_unit(bins * bin_ms)
+    unit_ms, unit = time_unit(bins * bin_ms)
     edges = [number * bin_ms / unit_ms for number in range(bins + 1)]
     high = max((max(values, default=0.0) for values in rates.values()), default=0.0) or 1.0
     traces: list[dict[str, Any]] = []
     for name, values in rates.items():
         if any(values):
-            hover = f"{_safe(name)}: %{{y:,.3~g}} requests/s<extra></extra>"
-            traces.append(_line(name, edges, [*values, values[-1]], looks[name], "hv") | {"hovertemplate": hover})
+            hover = f"{shown(name)}: %{{y:,.3~g}} requests/s<extra></extra>"
+            traces.append(line(name, edges, [*values, values[-1]], looks[name], "hv") | {"hovertemplate": hover})
     for name, found in (bursts or {}).items():
         if found:
             traces.append(_burst_marks(name, found, looks[name], unit_ms, high))
-    figure = _figure(traces, theme, x_title=unit, y_title="requests/s")
+    figure = small_figure(traces, theme, x_title=unit, y_title="requests/s")
     figure.update_xaxes(range=[0, edges[-1] if edges else 1])
     figure.update_yaxes(range=[0, high * (1.25 if bursts else 1.1)])
     return figure
@@ -57,19 +57,19 @@ def _burst_marks(
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
-        "name": f"{_safe(name)}, at once",
+        "name": f"{shown(name)}, at once",
         "mode": "markers",
         "x": [at / unit_ms for at, _ in found],
         "y": [high * 1.12] * len(found),
         "customdata": [count for _, count in found],
         "marker": {"symbol": look.symbol, "size": 10, "color": look.colour},
-        "hovertemplate": f"{_safe(name)}: %{{customdata:,}} requests at once<extra></extra>",
+        "hovertemplate": f"{shown(name)}: %{{customdata:,}} requests at once<extra></extra>",
         "cliponaxis": False,
     }
 
 
-def lengths_figure(samples: Samples, *, theme: Theme) -> go.Figure:
-    """How the prompt lengths of every family are spread: its share of requests per range of lengths."""
+def lengths_figure(samples: Samples, *, theme: Theme, what: str = "prompt") -> go.Figure:
+    """How the lengths of every family's prompts (or of ``what``) are spread: its share of requests per range."""
     looks = class_styles(samples, theme)
     known = [tokens for lengths, _ in samples.values() for tokens in lengths]
     low, high = max(1, min(known, default=1)), max(2, max(known, default=2))
@@ -84,10 +84,10 @@ def lengths_figure(samples: Samples, *, theme: Theme) -> go.Figure:
         counts, _ = np.histogram(lengths, bins=edges, weights=shares)
         total = counts.sum() or 1.0
         heights = [0.0, *(counts / total).tolist(), 0.0]
-        line = _line(name, [edges[0], *edges.tolist()], heights, looks[name], "hv")
-        hover = f"{_safe(name)}: %{{y:.1%}} from %{{x:,.0f}} tokens<extra></extra>"
-        traces.append(line | {"hovertemplate": hover})
-    figure = _figure(traces, theme, x_title="prompt, tokens", y_title="share")
+        made = line(name, [edges[0], *edges.tolist()], heights, looks[name], "hv")
+        hover = f"{shown(name)}: %{{y:.1%}} from %{{x:,.0f}} tokens<extra></extra>"
+        traces.append(made | {"hovertemplate": hover})
+    figure = small_figure(traces, theme, x_title=f"{what}, tokens", y_title="share")
     figure.update_yaxes(tickformat=".0%", rangemode="tozero")
     if is_log:
         ends = [math.log10(low) - 0.02, math.log10(high) + 0.02]
@@ -103,7 +103,7 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     return {"tickvals": ticks, "ticktext": [f"{tick:,.0f}" for tick in ticks]}
 
 
-def _time_unit(span_ms: float) -> tuple[float, str]:
+def time_unit(span_ms: float) -> tuple[float, str]:
     """Milliseconds per unit of the time axis, and its title."""
     for limit_ms, unit_ms, unit in ((300_000, 1000.0, "seconds"), (7_200_000, 60_000.0, "minutes")):
         if span_ms <= limit_ms:
@@ -111,10 +111,11 @@ def _time_unit(span_ms: float) -> tuple[float, str]:
     return 3_600_000.0, "hours"
 
 
-def _line(name: str, x: Sequence[float], y: Sequence[float], look: ClassStyle, shape: str) -> dict[str, Any]:
+def line(name: str, x: Sequence[float], y: Sequence[float | None], look: ClassStyle, shape: str) -> dict[str, Any]:
+    """A line of a class over ``x``; ``shape`` is Plotly's."""
     return {
         "type": "scatter",
-        "name": _safe(name),
+        "name": shown(name),
         "mode": "lines",
         "x": list(x),
         "y": list(y),
@@ -122,12 +123,13 @@ def _line(name: str, x: Sequence[float], y: Sequence[float], look: ClassStyle, s
     }
 
 
-def _safe(name: str) -> str:
+def shown(name: str) -> str:
     """A name from outside, so that Plotly shows it as it is written."""
     return html.escape(name, quote=False).replace("%", "&#37;")
 
 
-def _figure(traces: list[dict[str, Any]], theme: Theme, *, x_title: str, y_title: str) -> go.Figure:
+def small_figure(traces: list[dict[str, Any]], theme: Theme, *, x_title: str, y_title: str) -> go.Figure:
+    """A small picture with titles on both axes, and a legend where there are several lines but not too many."""
     axis = {
         "gridcolor": theme.grid,
         "zerolinecolor": theme.grid,

@@ -190,15 +190,16 @@ def inputs() -> LabInputs:
         workload, diagnostics = _workload(reading, typed_alone)
         if any(each.severity == "error" for each in diagnostics):
             return LabInputs(reading, (), None, diagnostics)
-        experiment = Experiment(
-            policy_text="" if typed_alone else text,
-            workload=workload,
-            engine=_engine(),
-            **{name: st.session_state[key] for name, key in _CLUSTER_WIDGETS.items()},
-        )
+        experiment = around(workload, "" if typed_alone else text)
     except DrrError as error:
         return LabInputs(reading, (str(error),), None)
     return LabInputs(reading, (), experiment, diagnostics)
+
+
+def around(workload: Workload, policy_text: str) -> Experiment:
+    """A workload under a policy on the workers the Lab has; raises :class:`DrrError` where they cannot be."""
+    cluster = {name: st.session_state[key] for name, key in _CLUSTER_WIDGETS.items()}
+    return Experiment(policy_text=policy_text, workload=workload, engine=_engine(), **cluster)
 
 
 def _engine() -> EngineOptions:

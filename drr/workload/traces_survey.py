@@ -13,6 +13,7 @@ from drr.workload.mapping import ClassPreview, apply, preview, unknown_headers
 from drr.workload.prefix_cache import CacheFigures, bounded_caches
 from drr.workload.trace_stats import TimeSeries, TraceStats, over_time, time_bins, trace_stats
 from drr.workload.trace_workload import TraceWorkload
+from drr.workload.traces_export import not_exported
 from drr.workload.traces_reading import RowProblem, TraceReading
 
 Progress = Callable[[int, int], object]
@@ -73,6 +74,7 @@ class TraceSurvey:
     classes: tuple[ClassPreview, ...]
     unknown_headers: tuple[tuple[str, int], ...]
     columns: tuple[ColumnValues, ...]
+    not_exported: tuple[str, ...]
     mapping_problem: str = ""
 
     def column(self, name: str) -> ColumnValues | None:
@@ -116,6 +118,7 @@ def survey(trace: TraceWorkload, profile: Profile | None, progress: Progress | N
         classes=() if profile is None else preview(table, profile),
         unknown_headers=() if profile is None else tuple(unknown_headers(table, profile).items()),
         columns=tuple(_columns(part)),
+        not_exported=not_exported(table),
         mapping_problem=problem,
     )
 
