@@ -18,6 +18,7 @@ PAGES = (
     ("compare.py", "Compare"),
     ("premium_demo.py", "Premium demo"),
     ("traces.py", "Traces"),
+    ("real_router.py", "Real router"),
 )
 
 

@@ -49,8 +49,8 @@ def engine_mapping(engine: EngineOptions) -> dict[str, Any]:
     return options
 
 
-def case_of(experiment: Experiment, *, max_requests: int | None = None) -> ReplayCase:
-    """The experiment as a question to the real router.
+def case_of(experiment: Experiment, *, max_requests: int | None = None, progress: Progress | None = None) -> ReplayCase:
+    """The experiment as a question to the real router; ``progress`` may raise while the requests are made.
 
     Raises :class:`NotReplayableError` with everything its offline replay cannot express, and what
     :meth:`Experiment.run` raises for inputs that are not valid.
@@ -60,7 +60,7 @@ def case_of(experiment: Experiment, *, max_requests: int | None = None) -> Repla
         raise NotReplayableError(f"the real replay cannot run this experiment: {'; '.join(reasons)}")
     workload = experiment.workload
     assert not isinstance(workload, TypedWorkload)
-    table, trace_block_size = workload.load(experiment.profile())
+    table, trace_block_size = workload.load(experiment.profile(), progress)
     if max_requests is not None and len(table) > max_requests:
         raise WorkloadError(
             f"the workload has {len(table):,} requests, at most {max_requests:,} are compared here: "

@@ -40,3 +40,5 @@ CONCURRENT_RUNS = Limit("RINGSIDE_MAX_CONCURRENT_RUNS", max(1, min(4, os.cpu_cou
 KEPT_RUNS = Limit("RINGSIDE_MAX_KEPT_RUNS", 24, "runs kept in memory")
 LINK_CHARACTERS = Limit("RINGSIDE_MAX_LINK_CHARACTERS", 7_000, "characters of a share link")
 SHARED_TRACE_BYTES = Limit("RINGSIDE_MAX_SHARED_TRACE_BYTES", 2 * 1024 * 1024, "bytes of a trace in a shared file")
+REAL_REQUESTS = Limit("RINGSIDE_MAX_REAL_REQUESTS", 100_000, "requests compared with the real router")
+CONCURRENT_PROBES = Limit("RINGSIDE_MAX_PROBES", 1, "probes of live endpoints at the same time")
