@@ -17,6 +17,7 @@ from drr.cli import explain as explain_verb
 from drr.cli import export as export_verb
 from drr.cli import probe as probe_verb
 from drr.cli import run as run_verb
+from drr.cli import solve as solve_verb
 from drr.cli import sweep as sweep_verb
 from drr.cli import trace as trace_verb
 from drr.cli import validate as validate_verb
@@ -30,6 +31,7 @@ VERBS = (
     export_verb,
     trace_verb,
     sweep_verb,
+    solve_verb,
     verify_verb,
     compare_real_verb,
     probe_verb,

@@ -50,7 +50,7 @@ def add_case_arguments(parser: argparse.ArgumentParser) -> None:
         help='mock engine option, as max_num_seqs=4 or timing_model=\'{"type": "fixed", ...}\'; may be repeated',
     )
     parser.add_argument("--trace-block-size", type=positive, metavar="TOKENS", help="tokens per hash id (default 512)")
-    parser.add_argument("--speedup", type=_ratio, default=1.0, metavar="X", help="arrival speed-up (default 1)")
+    parser.add_argument("--speedup", type=ratio, default=1.0, metavar="X", help="arrival speed-up (default 1)")
     parser.add_argument("--lenient", action="store_true", help="leave bad trace lines out instead of refusing all")
 
 
@@ -61,7 +61,8 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def _ratio(text: str) -> float:
+def ratio(text: str) -> float:
+    """A number above 0 on the command line."""
     try:
         value = float(text)
     except ValueError:
@@ -83,7 +84,12 @@ def load_profile(path: Path | None, model: str | None) -> Profile:
 
 
 def engine_options(pairs: list[str]) -> EngineOptions:
-    """Options of the mock engine from ``key=value`` texts; values are JSON, or text where they are none."""
+    """Options of the mock engine from ``key=value`` texts."""
+    return EngineOptions.from_mapping(engine_mapping(pairs))
+
+
+def engine_mapping(pairs: list[str]) -> dict[str, object]:
+    """Options by name from ``key=value`` texts; values are JSON, or text where they are none."""
     options: dict[str, object] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -93,7 +99,7 @@ def engine_options(pairs: list[str]) -> EngineOptions:
             options[key] = json.loads(value)
         except ValueError:
             options[key] = value
-    return EngineOptions.from_mapping(options)
+    return options
 
 
 def load_requests(options: argparse.Namespace) -> tuple[RequestTable, int]:

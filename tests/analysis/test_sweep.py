@@ -274,7 +274,7 @@ replication: 2
     for part in (
         "1:62: error: base.policy_text: `policy` is given too",
         "error: base.class_mapping: only traces are mapped to classes",
-        '3:71: error: axes[0].spacing: "steep" is unknown; allowed: one of `linear`, `log`',
+        '3:73: error: axes[0].spacing: "steep" is unknown; allowed: one of `linear`, `log`',
         "4:33: error: axes[1].values[1]: a value must be a number or a word, but a list stands here",
         "did you mean `replications`?",
     ):
