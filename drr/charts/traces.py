@@ -31,6 +31,8 @@ def whole_figure(series: TimeSeries, *, window_ms: tuple[float, float] | None, t
         first, last = (edge / unit_ms for edge in window_ms)
         colour = mix(theme.ink, theme.ground, 0.2)
         figure.add_vrect(x0=first, x1=last, fillcolor=colour, opacity=0.12, line={"color": colour, "width": 1})
+    if len(rates) == 1:  # nobody's colour: these are no class
+        figure.update_traces(line={"color": theme.worker, "dash": "solid"})
     # Only markers can be selected, so every point has one that nobody sees.
     figure.update_traces(mode="lines+markers", marker={"opacity": 0, "size": 6})
     figure.update_layout(dragmode="select", selectdirection="h")

@@ -78,13 +78,14 @@ def look(made: Source | None) -> View | None:
 
 def show_controls(view: View | None) -> bool:
     """Window, classes and the ways out; True where the Lab is to be opened."""
-    found = None if view is None else view.found
     if traces_panel.all_readable():
         st.markdown("**Window and rate**")
-        traces_panel.show_window(found)
-        st.markdown("**Classes**")
-        traces_panel.show_classes(found)
-    if view is None or not view.is_current:
+        traces_panel.show_window(None if view is None else view.found)
+    if view is None:
+        return False
+    st.markdown("**Classes**")
+    traces_panel.show_classes(view.found)
+    if not view.is_current:
         return False
     return traces_send.show(view.trace, view.found, left_out=len(view.problems))
 
@@ -96,11 +97,11 @@ def show_look(view: View | None) -> None:
     found = view.found
     if not view.is_current:
         st.caption("What follows is from before the last change.")
-    traces_look.show_result(found)
+    traces_look.show_result(view.trace, found)
     rows = found.rows_in_file + len(view.source.problems)
     notes = [*view.source.notes, *(note for note in found.notes if not view.source.notes or "Ringside" not in note)]
     traces_look.show_counts(found, view.problems, notes, rows_in_file=rows)
-    traces_look.show_arrivals(found)
+    traces_look.show_arrivals(view.trace, found)
     traces_look.show_pictures(found)
     if view.is_current:
         traces_look.show_reuse(view.trace, found)

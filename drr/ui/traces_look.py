@@ -16,7 +16,7 @@ from drr.charts.workload import lengths_figure
 from drr.ui import job_slot, traces_state
 from drr.ui.look import plain, theme
 from drr.ui.traces_tasks import CacheTask
-from drr.ui.workload_trace import stats_line
+from drr.ui.workload_trace import part_text, stats_line
 from drr.workload.trace_workload import TraceWorkload
 from drr.workload.traces_reading import RowProblem, counted
 from drr.workload.traces_survey import Lengths, Reuse, TraceSurvey
@@ -27,18 +27,18 @@ _CONFIG = {"displayModeBar": False}
 _SELECTED = "traces:selected"
 
 
-def show_result(found: TraceSurvey) -> None:
+def show_result(trace: TraceWorkload, found: TraceSurvey) -> None:
     """One line that says what there is, in the window where one is cut."""
-    stats = found.stats
-    per_second = stats.rows_per_second
-    rate = "all at once" if per_second is None else f"{per_second * st.session_state['traces:rate']:,.3g} per second"
-    window = "" if traces_state.window_s() is None else " in the window"
-    st.subheader(f"{stats.rows:,} requests{window}, {rate}", anchor=False)
-    st.caption(plain(stats_line(stats) + "." + _reuse_in_words(found.reuse)))
-
-
-def _reuse_in_words(reuse: Reuse | None) -> str:
-    return "" if reuse is None else f" At most {reuse.cached_share:.1%} of the prompt tokens can come from a cache."
+    stats, rate = found.stats, st.session_state["traces:rate"]
+    text = f"{stats.rows:,} requests"
+    if trace.window_ms is not None:
+        said = part_text(trace.window_ms, spread=False)
+        text = f"{stats.rows:,} of {found.rows_in_file - len(found.problems):,} requests: {said[0].lower()}{said[1:]}"
+    faster = "" if rate == 1.0 else f", {rate:,g} times as fast as in the trace"
+    st.subheader(plain(text + faster), anchor=False)
+    reuse = found.reuse
+    cached = f"; at most {reuse.cached_share * 100:.1f} % of the prompt tokens can be cache hits" if reuse else ""
+    st.caption(plain(stats_line(stats) + cached))
 
 
 def show_counts(found: TraceSurvey, problems: Sequence[RowProblem], notes: Sequence[str], *, rows_in_file: int) -> None:
@@ -89,9 +89,9 @@ def problems_csv(problems: Sequence[RowProblem]) -> str:
 # Pictures
 
 
-def show_arrivals(found: TraceSurvey) -> None:
+def show_arrivals(trace: TraceWorkload, found: TraceSurvey) -> None:
     """The whole trace, and the window in it; dragging over the picture cuts another one."""
-    window = traces_state.window_s()
+    window = trace.window_ms
     head, button = st.columns([4, 1], vertical_alignment="center")
     head.caption("Arrivals, whole trace · drag over the picture to cut a window")
     if window is not None:
@@ -99,7 +99,7 @@ def show_arrivals(found: TraceSurvey) -> None:
     end_ms = found.whole.bin_ms * len(found.whole.requests[0])
     marked = None
     if window is not None:
-        marked = (window[0] * 1e3, end_ms if window[1] is None else min(window[1] * 1e3, end_ms))
+        marked = (window[0], end_ms if window[1] is None else min(window[1], end_ms))
     figure, unit_ms = whole_figure(found.whole, window_ms=marked, theme=theme())
     st.plotly_chart(
         figure,
@@ -220,7 +220,7 @@ def _reuse_row(name: str, reuse: Reuse) -> dict[str, object]:
         "tokens": reuse.cached_tokens,
         "requests with hits": reuse.rows_with_hits,
         "cold starts": reuse.cold_rows,
-        "evicted blocks": reuse.evicted_blocks if name == BOUNDED else None,
+        "evicted blocks": reuse.evicted_blocks,
     }
 
 

@@ -12,14 +12,16 @@ from drr.policy.samples import SAMPLES
 from drr.ui import trace_fields, traces_state, workload_mapping
 from drr.ui.limits import UPLOAD_BYTES
 from drr.ui.look import plain
+from drr.ui.traces_state import AUTOMATIC
 from drr.ui.workload_trace import look_of
 from drr.workload.mapping import ClassMapping, possible_headers
 from drr.workload.trace_workload import TraceWorkload
 from drr.workload.traces_formats import TraceSpec
+from drr.workload.traces_reading import counted
 from drr.workload.traces_survey import FIRST_BLOCK, ColumnValues, TraceSurvey
 
 CLOCKS = {
-    None: "by date where all have dates, else as written",
+    AUTOMATIC: "by date where all have dates, else as written",
     "dates": "by their dates",
     "starts": "first arrivals together",
     "as_written": "as the times are written",
@@ -74,7 +76,8 @@ def show_files() -> None:
 def _file(trace: TraceWorkload) -> None:
     spec = _spec(trace)
     said, button = st.columns([9, 1], vertical_alignment="top")
-    said.markdown(f"**{plain(trace.name)}**  \n{plain(spec.text())}")
+    said.markdown(f"**{plain(trace.name)}**")
+    said.caption(plain(spec.text()))
     button.button(
         "✕",
         key=f"traces:remove:{trace.sha256}",
@@ -107,8 +110,8 @@ def all_readable() -> bool:
 def show_window(found: TraceSurvey | None) -> None:
     """Window, rate, and equal timestamps."""
     first, last, rate = st.columns(3)
-    first.number_input("From, s", 0.0, None, key="traces:from_s", format="%g", step=10.0)
-    last.number_input("To, s", 0.0, None, key="traces:to_s", format="%g", step=10.0, placeholder="end")
+    first.number_input("From, s", 0.0, None, None, key="traces:from_s", format="%g", step=10.0, placeholder="start")
+    last.number_input("To, s", 0.0, None, None, key="traces:to_s", format="%g", step=10.0, placeholder="end")
     rate.number_input(
         "Rate ×", 0.001, 10_000.0, key="traces:rate", format="%g", step=1.0, help="So many times as many per second."
     )
@@ -125,23 +128,23 @@ def show_window(found: TraceSurvey | None) -> None:
         st.caption("△ The spread times are made up: the trace says that these requests come at once.")
 
 
-def show_classes(found: TraceSurvey | None) -> None:
+def show_classes(found: TraceSurvey) -> None:
     """The policy whose classes count, and the rule that gives every request its header."""
     titles = {traces_state.LAB: "what the Lab holds", **{each.name: each.title for each in SAMPLES}}
     st.selectbox("Policy", list(titles), key="traces:policy", format_func=titles.__getitem__)
     profile = traces_state.policy().profile()
     if profile is None:
         st.warning("The Lab's policy is not valid: headers are shown instead of classes.")
-    names = [] if found is None else [each.name for each in found.columns if each.name != FIRST_BLOCK]
-    has_blocks = found is not None and found.column(FIRST_BLOCK) is not None
+    names = [each.name for each in found.columns if each.name != FIRST_BLOCK]
+    has_blocks = found.column(FIRST_BLOCK) is not None
     workload_mapping.show(names, profile, has_blocks=has_blocks, slot="traces")
     mapping: ClassMapping = st.session_state["traces:class_mapping"]
     column = FIRST_BLOCK if mapping.kind == "first_block" else mapping.column if mapping.kind == "column" else ""
-    values = found.column(column) if found is not None and column else None
+    values = found.column(column) if column else None
     headers = mapping.headers or (possible_headers(profile) if profile is not None else ())
     if values is not None and values.top and headers:
         _show_values(values, mapping, headers)
-    if found is not None and found.mapping_problem:
+    if found.mapping_problem:
         st.error(plain(found.mapping_problem))
 
 
@@ -151,17 +154,17 @@ def _show_values(values: ColumnValues, mapping: ClassMapping, headers: Sequence[
     automatic = zip((value for value, _ in values.top), headers, strict=False)
     given: dict[str, str | None] = dict(mapping.given) or dict(automatic)
     revision = st.session_state["traces:revision"]
-    choices = list(dict.fromkeys((*headers, *(header for header in given.values() if header), None)))
+    choices = list(dict.fromkeys((*headers, *(header for header in given.values() if header), "")))
     columns = st.columns(2)
     for number, (value, rows) in enumerate(values.top[:VALUES_SHOWN]):
         key = f"traces:value:{revision}:{mapping.kind}:{mapping.column}:{number}"
-        now = given.get(value, mapping.default)
+        now = given.get(value, mapping.default) or ""
         st.session_state[key] = now
         columns[number % 2].selectbox(
-            plain(f"{value}: {rows:,} requests"),
+            plain(f"{value}: {counted(rows, 'request')}"),
             choices if now in choices else [*choices, now],
             key=key,
-            format_func=lambda header: _NO_HEADER if header is None else header,
+            format_func=lambda header: header or _NO_HEADER,
             on_change=_give,
             args=(key, value, given),
         )
@@ -174,5 +177,5 @@ def _give(key: str, value: str, given: dict[str, str | None]) -> None:
     """Give one value another header: what was automatic so far is written down with it."""
     state = st.session_state
     mapping: ClassMapping = state["traces:class_mapping"]
-    state["traces:class_mapping"] = replace(mapping, given=tuple({**given, value: state[key]}.items()))
+    state["traces:class_mapping"] = replace(mapping, given=tuple({**given, value: state[key] or None}.items()))
     state["traces:revision"] += 1

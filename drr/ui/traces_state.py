@@ -16,12 +16,15 @@ from drr.ui.traces_tasks import MergeTask, PolicyChoice
 from drr.ui.workload_trace import look_of, session_folder
 from drr.workload.experiment import Experiment
 from drr.workload.mapping import ClassMapping
-from drr.workload.trace_workload import TraceWorkload
+from drr.workload.trace_workload import TraceWorkload, Window
 from drr.workload.traces_edit import ClockRule
 from drr.workload.traces_formats import TraceSpec
 from drr.workload.traces_sample import NAME, sample_trace
 
 MOST_FILES = 16
+_UPLOAD = "traces:upload:"
+AUTOMATIC = "automatic"
+"""The clock of several files where nothing is said: by date where all have dates, else as written."""
 LAB = "the Lab's"
 """The policy the Lab holds, in the choice of policies."""
 CACHE_TOKENS = EngineOptions().num_gpu_blocks * EngineOptions().block_size
@@ -31,7 +34,7 @@ DEFAULTS: dict[str, object] = {
     "traces:files": (),
     "traces:errors": (),
     "traces:lenient": False,
-    "traces:clock": None,
+    "traces:clock": AUTOMATIC,
     "traces:shared_blocks": False,
     "traces:from_s": 0.0,
     "traces:to_s": None,
@@ -48,11 +51,14 @@ DEFAULTS: dict[str, object] = {
 
 
 def prepare() -> None:
-    """Give every value of the page its default, and hold on to those whose widgets are not on the page now."""
+    """Give every value of the page its default; those whose widgets went with another page come from the copies."""
     lab_state.prepare()
     state = st.session_state
+    copies: dict[str, object] = state.setdefault("traces:copies", {})
+    # Streamlit forgets the widgets of a page that is left; their keys may then hold values from long ago.
+    was_here = f"{_UPLOAD}{copies.get('traces:drops')}" in state
     for name, value in DEFAULTS.items():
-        state[name] = state.get(name, value)
+        state[name] = copies[name] = state[name] if was_here else copies.get(name, value)
 
 
 def files() -> tuple[TraceWorkload, ...]:
@@ -63,7 +69,7 @@ def files() -> tuple[TraceWorkload, ...]:
 
 def upload_key() -> str:
     """Key of the uploader; it is a new one after every drop, since the page keeps the files itself."""
-    return f"traces:upload:{st.session_state['traces:drops']}"
+    return f"{_UPLOAD}{st.session_state['traces:drops']}"
 
 
 def take_drop() -> None:
@@ -160,26 +166,25 @@ def leave_out() -> None:
 def merge_task() -> MergeTask:
     """The merging of the files."""
     state = st.session_state
-    clock: ClockRule | None = state["traces:clock"]
+    clock: ClockRule | None = None if state["traces:clock"] == AUTOMATIC else state["traces:clock"]
     return MergeTask(files(), clock, state["traces:shared_blocks"], str(Path(session_folder())))
 
 
-def window_s() -> tuple[float, float | None] | None:
-    """The window in seconds after the first arrival, None for the whole trace."""
-    first: float = st.session_state["traces:from_s"] or 0.0
+def _window_ms() -> Window | None:
+    """The window after the first arrival, None for the whole trace."""
+    first: float = (st.session_state["traces:from_s"] or 0.0) * 1e3
     last: float | None = st.session_state["traces:to_s"]
-    return None if first == 0.0 and last is None else (first, last)
+    return None if first == 0.0 and last is None else (first, None if last is None else last * 1e3)
 
 
 def cut(source: TraceWorkload) -> TraceWorkload:
     """The workload the page makes of one file: window, spreading, mapping."""
     state = st.session_state
-    window = window_s()
     return replace(
         source,
         lenient=True,
         mapping=state["traces:class_mapping"],
-        window_ms=None if window is None else (window[0] * 1e3, None if window[1] is None else window[1] * 1e3),
+        window_ms=_window_ms(),
         spread=state["traces:spread"],
     )
 

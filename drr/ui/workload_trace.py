@@ -137,7 +137,7 @@ def _show_part(part: TraceReading) -> None:
     if said:
         text, button = st.columns([3, 2], vertical_alignment="center")
         text.markdown(plain(f"{said}: {len(part.requests):,} requests."))
-        button.button("Take the whole trace", key="trace:whole", on_click=_take_whole, width="stretch")
+        button.button("Whole trace", key="trace:whole", on_click=_take_whole, width="stretch")
 
 
 def part_text(window_ms: Window | None, *, spread: bool) -> str:

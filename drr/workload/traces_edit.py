@@ -79,10 +79,12 @@ def cut_window(reading: TraceReading, from_ms: float, to_ms: float) -> TraceRead
     heads = _head_of(table)
     rows = [row for row, head in enumerate(heads) if from_ms <= (table.timestamp_ms[head] or 0.0) - start < to_ms]
     if not rows:
-        raise WorkloadError(f"no request arrives from {from_ms:,.0f} to {to_ms:,.0f} ms after the first one")
+        until = "on" if to_ms == math.inf else f"to {to_ms:,.0f} ms"
+        raise WorkloadError(f"no request arrives from {from_ms:,.0f} ms {until}, counted from the first one")
     cut = take_rows(reading, rows)
     what = f"{len(rows):,} of {counted(len(table), 'request')}"
-    cut.notes.append(f"window from {from_ms:,.0f} to {to_ms:,.0f} ms after the first arrival: {what}")
+    until = "the end" if to_ms == math.inf else f"{to_ms:,.0f} ms"
+    cut.notes.append(f"window from {from_ms:,.0f} ms to {until} after the first arrival: {what}")
     return cut
 
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from drr.errors import WorkloadError
 from drr.workload.traces_json import parse_row
-from drr.workload.traces_lines import TraceSource, trace_lines
+from drr.workload.traces_lines import TraceSource, refuse_broken_text, trace_lines
 from drr.workload.traces_reading import BadRowError
 from drr.workload.traces_values import TIME_UNITS, UNIT_WORDS, TimeUnit, epoch_unit, is_date, is_number
 
@@ -186,12 +186,16 @@ def _look_at_json(lines: Sequence[str]) -> TraceLook:
 
 def _look_at_csv(lines: Sequence[str]) -> TraceLook:
     head = lines[0]
+    try:
+        refuse_broken_text(head)
+    except BadRowError as problem:
+        raise WorkloadError(f"the first line is {problem}") from None
     delimiter = max(_DELIMITERS, key=lambda mark: (len(cells_of(head, mark) or ()), -_DELIMITERS.index(mark)))
     cells = cells_of(head, delimiter) or [head]
     has_header = not any(is_number(cell) or is_date(cell) for cell in cells)
     names = column_names(cells, has_header)
     body = [cells_of(line, delimiter) or [] for line in lines[has_header:]]
-    samples = tuple(tuple(row) for row in body[:SAMPLE_ROWS])
+    samples = tuple(tuple(map(_printable, row)) for row in body[:SAMPLE_ROWS])
     known = {_plain(name) for name in names}
     spec = TraceSpec("csv", columns=_match(names), delimiter=delimiter, has_header=has_header)
     if {"contexttokens", "generatedtokens"} <= known:
@@ -270,6 +274,11 @@ def _with_epoch(spec: TraceSpec, values: Sequence[object]) -> TraceSpec:
         if number is not None:
             break
     return spec
+
+
+def _printable(cell: str) -> str:
+    """A cell without the stand-ins for bytes that are no UTF-8, which nothing can show."""
+    return cell.encode("utf-8", "replace").decode("utf-8")
 
 
 def _sample(value: object) -> str:

@@ -280,6 +280,15 @@ def test_what_is_no_trace_is_refused_in_words(text, message):
         read_trace(text)
 
 
+def test_a_picture_is_no_trace_and_a_broken_byte_in_a_sample_row_can_be_shown():
+    with pytest.raises(WorkloadError, match="the first line is no UTF-8 text: byte 0x89 at column 1"):
+        look_at(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    look = look_at(b"time_s,isl,tier\n1,2,gr\xfcn\n2,3,ok\n")
+    assert look.sample_rows == (("1", "2", "gr?n"), ("2", "3", "ok"))
+    reading = read_trace(b"time_s,isl,tier\n1,2,gr\xfcn\n2,3,ok\n", lenient=True)
+    assert [each.text() for each in reading.problems] == ["line 2: no UTF-8 text: byte 0xfc at column 7"]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -33,7 +33,7 @@ def test_a_window_is_half_open_and_counts_from_the_first_arrival():
     assert cut.requests.isl_tokens == [3, 4]
     assert (cut.lines, cut.columns) == ([3, 4], {"who": ["c", "d"]})
     assert cut.requests.constraints == {1: Constraint(pin_worker=2)}
-    assert cut.notes == ["window from 100 to 400 ms after the first arrival: 2 of 4 requests"]
+    assert cut.notes == ["window from 100 ms to 400 ms after the first arrival: 2 of 4 requests"]
     assert len(reading.requests) == 4
 
 
