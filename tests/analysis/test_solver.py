@@ -266,10 +266,10 @@ def test_a_prediction_holds_for_seeds_the_solver_has_not_seen() -> None:
 FIVE = {
     "a share": (MIXED, ("premium share = 75 %",)),
     "a ratio of cheap requests": (CHEAP, ("premium : regular = 10 : 1",)),
-    "a limit of the wait": (MIXED, ("regular wait p95 <= 3 s", "premium share >= 60 %")),
+    "a limit of the wait": (MIXED, ("regular wait p95 <= 2.7 s", "premium share >= 40 %")),
     "as much as a limit allows": (MIXED, ("premium share max", "regular ttft p95 <= 3.5 s")),
     "nobody without service": (
-        with_streams(300, 70, "{shape: uniform, low: 100, high: 900}"),
+        with_streams(300, 70, "{shape: uniform, min: 100, max: 900}"),
         ("premium share = 80 %", "every class without service <= 500 ms", "regular refused <= 0"),
     ),
 }
