@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+LIVE_VENV ?= .venv-live
+DYNAMO := 1.6.1
 PORT ?= 8501
 PYTEST_FLAGS ?=
 FUZZ_PROFILE ?= long
@@ -14,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run env env-dev test lint types check format bench dask fuzz mutants wheel editor clean
+.PHONY: help run env env-dev test lint types check format bench dask fuzz live mutants wheel editor clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +57,9 @@ dask: env-dev  ## a sweep on a Dask scheduler with two workers, one of which is 
 fuzz: env-dev  ## the Hypothesis tests with far more examples
 	RINGSIDE_HYPOTHESIS=$(FUZZ_PROFILE) $(BIN)/python -m pytest -m hypothesis $(PYTEST_FLAGS)
 
+live: env $(LIVE_VENV)/.installed  ## a real frontend with its mock engine on this machine, probed; fails where premium gets another share
+	$(BIN)/python tests/live.py --python $(LIVE_VENV)/bin/python
+
 mutants: env-dev  ## break the scheduler on purpose, line by line, and see whether a test notices
 	$(BIN)/python tests/mutants.py $(MUTANTS_FLAGS)
 
@@ -65,7 +70,7 @@ wheel: env-dev  ## a wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove the environment and everything that was built
-	rm -rf $(VENV) build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LIVE_VENV) build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -83,3 +88,12 @@ $(VENV)/.installed: $(GROUND) | $(BIN)/python
 $(VENV)/.installed-dev: $(GROUND) requirements-dev.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	@touch $@ $(VENV)/.installed
+
+# The live packages are many and large, so they stay out of the other environment.
+$(LIVE_VENV)/.installed: requirements-live.txt
+	@$(PYTHON) -c 'import platform, sys; sys.exit(platform.system() != "Linux" or platform.machine() not in ("x86_64", "aarch64"))' || { \
+	  echo "The real frontend has wheels for Linux on x86_64 and aarch64 only; nothing was installed." >&2; exit 1; }
+	$(PYTHON) -m venv $(LIVE_VENV)
+	$(LIVE_VENV)/bin/python -m pip install --quiet --no-deps ai-dynamo==$(DYNAMO) ai-dynamo-runtime==$(DYNAMO)
+	$(LIVE_VENV)/bin/python -m pip install --quiet -r requirements-live.txt
+	@touch $@

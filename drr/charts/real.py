@@ -21,6 +21,7 @@ SERVICE_HEIGHT = 340
 COMPLETION_HEIGHT = 320
 _MOST_POINTS = 1_200
 _LABEL_PX = 15.0
+_LONGEST_NAME = 18
 _STROKES: Mapping[Side, dict[str, Any]] = {
     "real": {"width": 7, "dash": "solid"},
     "ours": {"width": 1.8, "dash": "solid"},
@@ -78,7 +79,9 @@ def service_figure(found: SideBySide, *, theme: Theme) -> go.Figure | None:
     curves = [Curve(c.name, c.side, c.x / unit_ms, c.y) for c in curves]
     figure = _overlay(curves, {side: text for side, text, _ in sides}, theme, height=SERVICE_HEIGHT, is_share=True)
     settled = max(float(np.max(c.y[len(c.y) // 20 :])) for c in curves)
-    figure.update_yaxes(tickformat=".0%", range=[0, min(1.03, 1.12 * settled)], title_text="share of tokens released")
+    top = min(1.03, 1.12 * settled)
+    figure.update_yaxes(tickformat=".0%", range=[0, top], title_text="share of tokens released", dtick=0.2)
+    _name_ends(figure, curves, top, theme)
     figure.update_xaxes(title_text=f"simulated time, {unit}")
     return figure
 
@@ -108,16 +111,47 @@ def completion_figure(
             counts = np.concatenate(([0.0], np.cumsum([float(each == name) for each in order])))
             curves.append(Curve(name, side, places, counts))
     figure = _overlay(curves, names, theme, height=COMPLETION_HEIGHT, is_share=False, classes=classes)
-    highest = max((float(curve.y[-1]) for curve in curves), default=1.0)
-    figure.update_yaxes(title_text="completed, of each class", range=[0, 1.06 * max(highest, 1.0)])
+    highest = 1.06 * max([1.0, *(float(curve.y[-1]) for curve in curves)])
+    figure.update_yaxes(title_text="completed, of each class", range=[0, highest])
     figure.update_xaxes(title_text="completed, of all", range=[0, planned])
+    figure.update_layout(margin={"r": 24})
     mark = {"color": theme.muted, "width": 1, "dash": "3px,4px"}
     figure.add_shape(type="line", x0=first, x1=first, y0=0, y1=1, yref="paper", line=mark)
     figure.add_annotation(
         x=first, y=1, yref="paper", text=f"first {first:,}", showarrow=False, xanchor="left", yanchor="top", xshift=4,
         font={"size": 11, "color": theme.muted},
     )  # fmt: skip
+    _name_counts(figure, classes, orders, first, highest, theme)
     return figure
+
+
+def _name_counts(
+    figure: go.Figure,
+    classes: Sequence[str],
+    orders: Sequence[tuple[Side, Sequence[str]]],
+    first: int,
+    highest: float,
+    theme: Theme,
+) -> None:
+    """Name and number of every class at the mark: the measured ones once the measuring has come so far."""
+    order = next((order for _, order in reversed(orders) if len(order) >= first), orders[0][1])
+    looks = class_styles(classes, theme)
+    plot_px = COMPLETION_HEIGHT - 75.0
+    head = list(order[:first])
+    counts = [head.count(name) for name in classes]
+    wanted = [plot_px * (1 - count / highest) for count in counts]
+    for name, count, y in zip(classes, counts, spread(wanted, _LABEL_PX, 24.0, plot_px - 4), strict=True):
+        figure.add_annotation(
+            x=min(first, len(order)),
+            y=1 - y / plot_px,
+            yref="paper",
+            text=f"{shown(shorten_name(name))} {count:,}",
+            showarrow=False,
+            xanchor="right",
+            xshift=-14,
+            yshift=14,
+            font={"size": 12, "color": looks[name].text_colour},
+        )
 
 
 def _overlay(
@@ -129,15 +163,18 @@ def _overlay(
     is_share: bool,
     classes: Sequence[str] = (),
 ) -> go.Figure:
-    """Curves in the colour of their class and the stroke of their side; a legend for sides, a name at each end."""
+    """Curves in the colour of their class and the stroke of their side, with a legend for the sides."""
     looks = class_styles([*classes, *(curve.name for curve in curves)], theme)
     traces: list[dict[str, Any]] = [_key(side, text, theme) for side, text in sides.items()]
     traces += [_trace(curve, looks[curve.name], sides[curve.side], is_share) for curve in curves]
     figure = small_figure(traces, theme, x_title=" ", y_title=" ")
-    widest = max((len(name) for name in looks), default=0)
-    figure.update_layout(height=height, showlegend=True, margin={"r": 20 + 7 * min(widest, 18), "t": 30})
-    _name_ends(figure, curves, looks, height)
+    figure.update_layout(height=height, showlegend=True, margin={"t": 30})
     return figure
+
+
+def shorten_name(name: str) -> str:
+    """A class name that fits beside a line."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _key(side: Side, text: str, theme: Theme) -> dict[str, Any]:
@@ -169,12 +206,14 @@ def _trace(curve: Curve, look: ClassStyle, side: str, is_share: bool) -> dict[st
     }
 
 
-def _name_ends(figure: go.Figure, curves: Sequence[Curve], looks: Mapping[str, ClassStyle], height: int) -> None:
+def _name_ends(figure: go.Figure, curves: Sequence[Curve], top: float, theme: Theme) -> None:
     """The class names right of the plot, where their lines end, spread so that none covers another."""
+    looks = class_styles([curve.name for curve in curves], theme)
     ends = {curve.name: float(curve.y[-1]) for curve in curves if len(curve.y)}
     names = list(ends)
-    top = max([*ends.values(), 1e-9]) * 1.1
-    plot_px = height - 75.0
+    plot_px = SERVICE_HEIGHT - 75.0
+    widest = max(len(shorten_name(name)) for name in names)
+    figure.update_layout(margin={"r": 20 + 7 * widest})
     wanted = [plot_px * (1 - ends[name] / top) for name in names]
     for name, y in zip(names, spread(wanted, _LABEL_PX, 0.0, plot_px), strict=True):
         figure.add_annotation(
@@ -182,7 +221,7 @@ def _name_ends(figure: go.Figure, curves: Sequence[Curve], looks: Mapping[str, C
             xref="paper",
             y=1 - y / plot_px,
             yref="paper",
-            text=shown(name if len(name) <= 18 else f"{name[:17]}…"),
+            text=shown(shorten_name(name)),
             showarrow=False,
             xanchor="left",
             xshift=8,

@@ -31,6 +31,8 @@ PROMPT_KINDS: tuple[PromptKind, ...] = get_args(PromptKind)
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]+")
 _CLASS_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_HOST = re.compile(r"[A-Za-z0-9.:-]+")
+_PATH = re.compile(r"[A-Za-z0-9._~/%-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIRST_TOKEN_ID = 256
 _WORDS = (
@@ -77,7 +79,7 @@ def read_target(url: str) -> Target:
         raise ProbeError(f"the address {url.strip()!r} is not valid; http://host:port or https://host is allowed")
     if parts.query or parts.fragment:
         raise ProbeError("the address holds a query or fragment; host, port and path are allowed")
-    if any(c.isspace() or ord(c) < 33 or ord(c) > 126 for c in parts.hostname + parts.path):
+    if not _HOST.fullmatch(parts.hostname) or not _PATH.fullmatch(parts.path):
         raise ProbeError("the address holds blanks or other characters that have no place in one")
     path = parts.path.rstrip("/") or "/v1"
     if path.endswith(("/completions", "/chat/completions", "/models")):
@@ -178,16 +180,20 @@ class ProbePlan:
         """The path that prompts are posted to."""
         return f"{self.target.base_path}/{'chat/completions' if self.prompt == 'chat' else 'completions'}"
 
-    def consent_line(self) -> str:
-        """What is about to happen, with the target named: nothing is sent before a person has agreed to this."""
+    def load_text(self) -> str:
+        """What is sent where, and how."""
         target = self.target
         load = " and ".join(f"{count:,} {name or 'without a class'}" for name, count in self.classes)
         pace = "all at once" if self.per_second is None else f"{self.per_second:g} per second"
-        key = f", with the key in {self.key_variable}" if self.key_variable else ""
         return (
-            f"Send {counted(self.count, 'request')} ({load}) of {self.prompt_tokens:,} tokens to {target.name} "
-            f"({target.scheme}, model {self.model}), {pace}, for at most {self.max_seconds:g} seconds{key}."
+            f"{counted(self.count, 'request')} ({load}) of {self.prompt_tokens:,} tokens to {target.name} "
+            f"({target.scheme}, model {self.model}), {pace}"
         )
+
+    def consent_line(self) -> str:
+        """What is about to happen, with the target named: nothing is sent before a person has agreed to this."""
+        key = f", with the key in {self.key_variable}" if self.key_variable else ""
+        return f"Send {self.load_text()}, for at most {self.max_seconds:g} seconds{key}."
 
     def requests(self) -> list[PlannedRequest]:
         """The requests in sending order: classes evenly mixed, the first of a pair changing (a b, b a, ...)."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from drr.analysis.outcomes import Spread
+from drr.analysis.words import listing
 from drr.charts.real import completion_figure
 from drr.dynamo.probe_plan import MOST_PER_SECOND, MOST_REQUESTS, MOST_SECONDS, PROMPT_KINDS, ProbeError, ProbePlan
 from drr.dynamo.probe_results import (
+    ClassResult,
     class_results,
     in_completion_order,
     prefix_counts,
@@ -25,6 +29,7 @@ from drr.ui.real_task import Prediction, PredictTask
 
 SLOT = "probe:prediction"
 LIVE_SECONDS = 0.5
+_TTFT = "TTFT p50 / p95 / p99, ms"
 PROMPT_WORDS = {"ids": "token ids", "text": "words", "chat": "chat messages"}
 
 
@@ -72,7 +77,9 @@ def _show_form() -> ProbePlan | None:
         return None
     st.caption(plain(real_state.key_variable(plan.url)[1]))
     line = plan.consent_line()
-    agreed = st.checkbox(plain(line), key=f"probe:agreed:{line}")
+    st.markdown(plain(line))
+    # No Markdown in the label: it is what a screen reader says, and the host has no characters that mean anything.
+    agreed = st.checkbox(f"I agree: send this to {plan.target.name}", key=f"probe:agreed:{line}", wrap=True)
     job: ProbeJob | None = st.session_state["probe:job"]
     is_running = job is not None and not job.is_over
     st.button(
@@ -147,13 +154,18 @@ def _show_start(plan: ProbePlan | None, prediction: Prediction | None) -> None:
         "Nothing has been sent. Agree to the line on the left, then send. "
         "No endpoint at hand? docs/real-router.md starts one on this machine."
     )
+    _show_prediction(plan, prediction)
+
+
+def _show_prediction(plan: ProbePlan, prediction: Prediction | None) -> None:
     if prediction is not None:
-        first = _first(plan)
-        counts = prefix_counts(plan, prediction.order, first)
-        told = " : ".join(f"{count:,}" for count in counts)
-        names = " : ".join(plan.class_names)
-        st.markdown(f"**Prediction:** of the first {first:,} completions {plain(told)} ({plain(names)}).")
+        st.markdown(f"**Prediction:** of the first {_first(plan):,} completions {plain(_counts(plan, prediction))}.")
         _show_chart(plan, [], prediction, key="probe:forecast")
+
+
+def _counts(plan: ProbePlan, prediction: Prediction) -> str:
+    counts = prefix_counts(plan, prediction.order, _first(plan))
+    return listing([f"{count:,} {name}" for name, count in zip(plan.class_names, counts, strict=True)])
 
 
 @st.fragment(run_every=LIVE_SECONDS)
@@ -190,44 +202,50 @@ def _show_chart(plan: ProbePlan, order: list[str], prediction: Prediction | None
 def _show_results(job: ProbeJob, prediction: Prediction | None) -> None:
     if job.error:
         st.error(plain(f"{job.error[:1].upper()}{job.error[1:]}."))
-        if not job.rows:
-            return
-    for remark in job.remarks:
-        st.caption(plain(remark))
+    if not job.rows:
+        _show_prediction(job.plan, prediction)
+        return
     plan, rows, first = job.plan, sorted(job.rows, key=lambda row: row.row), _first(job.plan)
     results = class_results(plan, rows, first)
     st.subheader(plain(result_line(plan, results, first)), anchor=False)
+    said = [f"Sent: {plan.load_text()}.", *(f"{remark}." for remark in job.remarks)]
     if prediction is not None:
-        counts = prefix_counts(plan, prediction.order, first)
-        told = " : ".join(f"{count:,}" for count in counts)
-        st.caption(f"Predicted with the Lab's policy and workers, carry rule: {plain(told)}.")
+        said.append(f"Predicted with the Lab's policy and workers: {_counts(plan, prediction)}.")
+    st.caption(plain(" ".join(said)))
     _show_chart(plan, _order(job), prediction, key="probe:result")
-    frame = pd.DataFrame(
-        {
-            "class": [r.name for r in results],
-            "sent": [r.planned for r in results],
-            "done": [r.done for r in results],
-            "refused": [r.refused for r in results],
-            "failed": [r.failed for r in results],
-            "unfinished": [r.unfinished for r in results],
-            f"of first {first:,}": [r.in_first for r in results],
-            "left at the end of the first": [r.left_when_first_ended for r in results],
-            "TTFT p50, ms": [r.ttft.p50 for r in results],
-            "TTFT p95, ms": [r.ttft.p95 for r in results],
-            "TTFT p99, ms": [r.ttft.p99 for r in results],
-        }
-    )
-    if prediction is not None:
-        frame["TTFT p50 predicted, ms"] = [spread.p50 for spread in prediction.ttft]
-        frame["TTFT p95 predicted, ms"] = [spread.p95 for spread in prediction.ttft]
-    number = st.column_config.NumberColumn(format="localized")
-    whole = frame.round(0)
-    st.dataframe(whole, hide_index=True, column_config=dict.fromkeys(frame.columns[1:], number))
+    _show_table(results, prediction, first)
     for text, count in reasons(rows):
         st.caption(f"{count:,} × {plain(text)}")
     with st.container(horizontal=True, gap="small"):
         _offer("Results as CSV", results_csv(rows), "probe.csv", "text/csv")
         _offer("Results as JSONL", results_jsonl(plan, rows), "probe.jsonl", "application/jsonl")
+
+
+def _show_table(results: list[ClassResult], prediction: Prediction | None, first: int) -> None:
+    """Figures per class; what happened to no request has no column."""
+    columns: dict[str, list[object]] = {"class": [r.name for r in results], "sent": [r.planned for r in results]}
+    for what in ("done", "refused", "failed", "unfinished"):
+        counts = [getattr(r, what) for r in results]
+        if what == "done" or any(counts):
+            columns[what] = counts
+    columns[f"of first {first:,}"] = [r.in_first for r in results]
+    columns["left"] = [r.left_when_first_ended for r in results]
+    columns[_TTFT] = [_spread_text(r.ttft) for r in results]
+    if prediction is not None:
+        columns["predicted"] = [_spread_text(spread) for spread in prediction.ttft]
+    number = st.column_config.NumberColumn(format="localized")
+    config: dict[str, Any] = dict.fromkeys([name for name in columns if name != "class"], number)
+    config["left"] = st.column_config.NumberColumn(
+        format="localized", help="Completed only after the first class was through."
+    )
+    config |= dict.fromkeys((_TTFT, "predicted"), st.column_config.TextColumn(alignment="right"))
+    st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config)
+
+
+def _spread_text(spread: Spread) -> str:
+    if spread.p50 is None or spread.p95 is None or spread.p99 is None:
+        return "–"
+    return f"{spread.p50:,.0f} / {spread.p95:,.0f} / {spread.p99:,.0f}"
 
 
 def _offer(label: str, text: str, name: str, mime: str) -> None:

@@ -157,7 +157,6 @@ def _show_result(found: SideBySide) -> None:
 def _show_differences(found: SideBySide) -> None:
     apart = [answer.rule for answer in found.answers if answer.differing]
     if not apart:
-        st.success("No row differs, under either cursor rule.")
         return
     state = st.session_state
     if state["real:rule"] not in RULES:
