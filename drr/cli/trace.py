@@ -131,9 +131,9 @@ def _changed(options: argparse.Namespace, reading: TraceReading) -> TraceReading
         if not colon:
             raise WorkloadError(f"--cut {options.cut}: FROM:TO in seconds is expected, as 60:120")
         reading = cut_window(reading, *window)
-    if options.rate is not None:
-        reading = scale_rate(reading, options.rate)
-    return spread_ticks(reading) if options.spread else reading
+    if options.spread:
+        reading = spread_ticks(reading)
+    return reading if options.rate is None else scale_rate(reading, options.rate)
 
 
 def _mapping(options: argparse.Namespace) -> ClassMapping:

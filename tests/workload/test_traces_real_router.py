@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from drr.dynamo.case import ReplayCase
-from drr.dynamo.compare import first_difference, ours
+from drr.dynamo.compare import answer_of, first_difference, ours
 from drr.dynamo.process import RouterProcess
 from drr.dynamo.replay import replay_real
 from drr.policy import load_policy
 from drr.router.requests import RequestTable
+from drr.simulation.engine_options import EngineOptions
+from drr.ui.traces_tasks import MooncakeTask, PolicyChoice
+from drr.workload.experiment import Experiment
 from drr.workload.mapping import ClassMapping, apply
 from drr.workload.mooncake import read_mooncake
+from drr.workload.trace_workload import TraceWorkload
 from drr.workload.traces import read_trace
 from drr.workload.traces_edit import cut_window, merge_traces, scale_rate, spread_ticks, take_rows
 from drr.workload.traces_export import mooncake_lines, not_exported, write_mooncake
+from drr.workload.traces_merge import merge_files
 
 pytestmark = pytest.mark.router
 
@@ -110,6 +116,41 @@ def test_two_merged_services_without_block_ids_are_identical(router, shared_fold
     assert {*mapped.policy_header} == {"agent", "tool"}
     found, queued = difference(router, mapped)
     assert found is None
+    assert queued > 50
+
+
+def same_in_lab_and_real_replay(router, trace, *, rate):
+    """What the Lab runs of a trace, and what the real replay makes of the file the Traces page exports."""
+    data = MooncakeTask(trace, rate, PolicyChoice(POLICY)).run(lambda over, total: None)
+    case = ReplayCase(POLICY, 1, ENGINE, 512, {}, [json.loads(line) for line in data.splitlines()])
+    engine = EngineOptions.from_mapping(ENGINE)
+    lab = Experiment(
+        policy_text=POLICY, workload=trace, engine=engine, cursor_rule="carry", arrival_speedup_ratio=rate
+    ).run(record=False)
+    found = first_difference(replay_real(case, router=router), answer_of(lab))
+    headers = {row.get("policy_class") for row in case.rows}
+    return found, headers, sum(outcome == "queued" for outcome in lab.outcome)
+
+
+def test_the_export_of_the_traces_page_runs_on_the_real_replay_as_in_the_lab(router, shared_folder):
+    path = shared_folder / "traces" / "mooncake_mixed_1000.jsonl"
+    mapping = ClassMapping("first_block", ("chat", "agent", "tool"))
+    trace = TraceWorkload(path.name, "m", mapping, window_ms=(30_000.0, 60_000.0), spread=True, path=str(path))
+    found, headers, queued = same_in_lab_and_real_replay(router, trace, rate=4.0)
+    assert found is None
+    assert headers == {"chat", "agent", "tool"}
+    assert queued > 10
+
+
+def test_merged_files_of_the_traces_page_run_on_the_real_replay_as_in_the_lab(router, shared_folder, tmp_path):
+    names = ("azure2023_conv.csv", "azure2023_code.csv")
+    files = [TraceWorkload(name, name, path=str(shared_folder / "traces" / name)) for name in names]
+    by_file = ClassMapping("column", column="file", given=(("azure2023_code.csv", "tool"),), default="agent")
+    merged = merge_files(files, tmp_path).trace
+    trace = replace(merged, mapping=by_file, window_ms=(10_000.0, 40_000.0))
+    found, headers, queued = same_in_lab_and_real_replay(router, trace, rate=30.0)
+    assert found is None
+    assert headers == {"agent", "tool"}
     assert queued > 50
 
 
