@@ -252,8 +252,8 @@ def check_predictions(solution: Solution, seeds: Sequence[int]) -> None:
         assert each.high is not None
         slack = 1e-9 * max(abs(each.high), 1.0)
         inside = [each.low - slack <= value <= each.high + slack for value in values]
-        # 95 of 100: of 20 runs more than 3 are outside once in 60 times.
-        assert sum(inside) >= 0.85 * len(seeds), (each.goal.text(), each, values)
+        # If 90 of 100 are inside in truth, fewer than 14 of 20 are once in 400 times; some 25 intervals are looked at.
+        assert sum(inside) >= 0.7 * len(seeds), (each.goal.text(), each, values)
         assert each.low - slack <= sum(values) / len(values) <= each.high + slack
 
 
