@@ -183,7 +183,7 @@ class ProbePlan:
     def load_text(self) -> str:
         """What is sent where, and how."""
         target = self.target
-        load = " and ".join(f"{count:,} {name or 'without a class'}" for name, count in self.classes)
+        load = listing([f"{count:,} {name or 'without a class'}" for name, count in self.classes])
         pace = "all at once" if self.per_second is None else f"{self.per_second:g} per second"
         return (
             f"{counted(self.count, 'request')} ({load}) of {self.prompt_tokens:,} tokens to {target.name} "

@@ -100,17 +100,17 @@ def _left_when_first_ended(plan: ProbePlan, order: Sequence[ProbeRow]) -> list[i
 def result_line(plan: ProbePlan, results: Sequence[ClassResult], first: int) -> str:
     """The result in one sentence."""
     done = sum(result.done for result in results)
-    if not done:
-        return f"None of the {counted(plan.count, 'request')} was answered."
-    taken = min(first, done)
-    shares = listing([f"{result.in_first:,} {result.name}" for result in results])
     lost = [
         f"{number:,} {what}"
         for what in ("refused", "failed", "unfinished")
         if (number := sum(getattr(result, what) for result in results))
     ]
     tail = f"; {listing(lost)}" if lost else ""
-    return f"Of the first {taken:,} completions: {shares}. {done:,} of {plan.count:,} requests answered{tail}."
+    if not done:
+        return f"None of the {counted(plan.count, 'request')} was answered{tail}."
+    shares = listing([f"{result.in_first:,} {result.name}" for result in results])
+    first = min(first, done)
+    return f"Of the first {first:,} completions: {shares}. {done:,} of {plan.count:,} requests answered{tail}."
 
 
 def reasons(rows: Iterable[ProbeRow], most: int = 5) -> list[tuple[str, int]]:
