@@ -49,6 +49,7 @@ def _uploader(label: str) -> None:
         key=traces_state.upload_key(),
         accept_multiple_files=True,
         on_change=traces_state.take_drop,
+        args=(traces_state.upload_key(),),
         max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
     )
 

@@ -72,10 +72,12 @@ def upload_key() -> str:
     return f"{_UPLOAD}{st.session_state['traces:drops']}"
 
 
-def take_drop() -> None:
-    """Take what was dropped; what is no trace is named, and everything else stays."""
+def take_drop(key: str) -> None:
+    """Take what was dropped on the uploader ``key``; what is no trace is named, and everything else stays."""
     state = st.session_state
-    dropped = state[upload_key()]
+    dropped = state.get(key)
+    if not dropped:
+        return
     state["traces:drops"] += 1
     errors = []
     for each in dropped:

@@ -92,9 +92,15 @@ def stats_of(path: str, sha256: str, spec: TraceSpec) -> TraceStats:
     return trace_stats(reading_of(path, sha256, spec))
 
 
+def _span(ms: float) -> str:
+    if ms >= 120_000:
+        return f"{ms / 60_000:,.1f} minutes"
+    return f"{ms / 1000:,.1f} s" if ms >= 1000 else f"{ms:,.0f} ms"
+
+
 def stats_line(stats: TraceStats) -> str:
     """The figures of a trace in one line."""
-    parts = [f"{stats.span_ms / 60_000:,.1f} minutes" if stats.span_ms >= 120_000 else f"{stats.span_ms / 1000:,.1f} s"]
+    parts = [_span(stats.span_ms)]
     if stats.rows_per_second is not None:
         parts.append(f"{stats.rows_per_second:,.3g} requests/s")
     parts.append(
