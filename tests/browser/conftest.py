@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: one server and one browser for the session, a fresh context for every test.
+"""Fixtures of the browser tests: one server and one browser for the session, fresh pages for every test.
 
 A test asks for ``open_app`` and calls it, once per page it wants:
 
@@ -16,19 +16,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.helpers import PageWatch, StreamlitServer, wait_until_settled
+from tests.browser.helpers import PageWatch, StreamlitServer, stays_on_this_machine, wait_until_settled
 from tests.support import ROOT
 
 HERE = Path(__file__).resolve().parent
 
 
 class OpenApp(Protocol):
-    """Opens a page of the app in a context of its own and waits until it has settled."""
+    """Opens a page of the app and waits until it has settled."""
 
     def __call__(
         self,
@@ -79,24 +79,56 @@ def new_context(browser: Browser, page_watch: PageWatch) -> Iterator[Callable[..
         context.close()
 
 
-@pytest.fixture
-def open_app(new_context: Callable[..., BrowserContext], app_server: StreamlitServer) -> OpenApp:
-    """Opens pages of the app; see :class:`OpenApp` for what can be chosen."""
+class NewPage(Protocol):
+    """Makes a watched page without a context of its own; it is closed when the test ends."""
 
-    def open_page(
-        path: str = "/",
+    def __call__(
+        self,
         *,
         viewport: tuple[int, int] = (1400, 900),
         colour_scheme: Literal["light", "dark"] = "light",
         reduced_motion: bool = False,
-        settle: bool = True,
+    ) -> Page: ...
+
+
+@pytest.fixture(scope="session")
+def warm_context(browser: Browser) -> Iterator[BrowserContext]:
+    """A context for the whole session: its cache holds the scripts of the app, which takes seconds to fill."""
+    context = browser.new_context(accept_downloads=True)
+    context.route(lambda url: not stays_on_this_machine(url), lambda route: route.abort())
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def new_page(warm_context: BrowserContext, page_watch: PageWatch) -> Iterator[NewPage]:
+    """Makes pages that share a cache, and nothing else that the app uses: a session of the app belongs to a page."""
+    pages: list[Page] = []
+
+    def make(
+        *,
+        viewport: tuple[int, int] = (1400, 900),
+        colour_scheme: Literal["light", "dark"] = "light",
+        reduced_motion: bool = False,
     ) -> Page:
-        context = new_context(
-            viewport={"width": viewport[0], "height": viewport[1]},
-            color_scheme=colour_scheme,
-            reduced_motion="reduce" if reduced_motion else "no-preference",
-        )
-        page = context.new_page()
+        page = warm_context.new_page()
+        pages.append(page)
+        page_watch.attach_to_page(page)
+        page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+        page.emulate_media(color_scheme=colour_scheme, reduced_motion="reduce" if reduced_motion else "no-preference")
+        return page
+
+    yield make
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def open_app(new_page: NewPage, app_server: StreamlitServer) -> OpenApp:
+    """Opens pages of the app; see :class:`OpenApp` for what can be chosen."""
+
+    def open_page(path: str = "/", *, settle: bool = True, **options: Any) -> Page:
+        page = new_page(**options)
         page.goto(app_server.url + path, wait_until="commit")
         if settle:
             wait_until_settled(page)

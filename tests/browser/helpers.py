@@ -129,13 +129,14 @@ class PageWatch:
     def attach_to_context(self, context: BrowserContext) -> None:
         """Watch every page of ``context`` and block requests to other machines."""
         context.route(lambda url: not stays_on_this_machine(url), self._refuse)
-        context.on("page", self._attach_to_page)
+        context.on("page", self.attach_to_page)
 
     def verdict(self) -> list[str]:
         """The complaints nobody allowed, in order."""
         return [text for text in self.complaints if not any(pattern.search(text) for pattern in self.allowed)]
 
-    def _attach_to_page(self, page: Page) -> None:
+    def attach_to_page(self, page: Page) -> None:
+        """Watch one page."""
         page.on("pageerror", lambda error: self.complaints.append(f"script error: {error}"))
         page.on("console", self._note_console)
         page.on("request", self._note_request)
@@ -158,13 +159,13 @@ class PageWatch:
 
 
 def wait_until_settled(page: Page, *, timeout_ms: float = 60_000, quiet_ms: float = 250) -> None:
-    """Wait until the app's script has run and nothing on the page is stale, for ``quiet_ms`` without a break."""
+    """Wait until the app's script has run, players are drawn and nothing is stale, for ``quiet_ms`` without a break."""
     page.wait_for_function(
         """(quiet) => {
             const app = document.querySelector('[data-testid="stApp"]');
             const done = app && app.getAttribute('data-test-script-state') === 'notRunning'
                 && !document.querySelector('[data-testid="stAppSkeleton"], [data-testid="stSkeleton"]')
-                && !document.querySelector('[data-stale="true"]');
+                && !document.querySelector('[data-stale="true"], .rp:not([data-ready="true"])');
             const now = performance.now();
             if (!done) { window.__settledSince = null; return false; }
             window.__settledSince ??= now;

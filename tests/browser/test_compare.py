@@ -53,6 +53,7 @@ def test_the_page_shows_its_point_at_once_and_both_stages_move_by_decision(
 def test_by_time_one_stage_follows_the_other(open_compare: Callable[..., Page]) -> None:
     page = open_compare("?compare=share")
     page.get_by_role("radio", name="by time").click()
+    expect(page.get_by_text("Move or play either stage")).to_be_visible(timeout=30_000)
     wait_until_settled(page)
     page.locator(".rp").nth(0).focus()
     page.keyboard.press("End")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 
 from drr.policy import read_policy
 from drr.policy.samples import sample
@@ -46,10 +46,9 @@ OpenEditor = Callable[..., "Editor"]
 
 
 @pytest.fixture
-def open_editor(new_context: Callable[..., BrowserContext], editor_server: StreamlitServer) -> OpenEditor:
+def open_editor(new_page: Callable[..., Page], editor_server: StreamlitServer) -> OpenEditor:
     def open_page(query: str = "", *, width: int = 1400, colour_scheme: str = "light") -> Editor:
-        context = new_context(viewport={"width": width, "height": 800}, color_scheme=colour_scheme)
-        page = context.new_page()
+        page = new_page(viewport=(width, 800), colour_scheme=colour_scheme)
         page.goto(f"{editor_server.url}/{query}", wait_until="commit")
         wait_until_settled(page)
         page.locator(".cm-content").wait_for()

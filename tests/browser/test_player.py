@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from drr.analysis.explain import explain, explain_visit
 from drr.charts.palette import LIGHT
@@ -89,14 +89,9 @@ def player_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Streamli
 
 
 @pytest.fixture
-def open_player(new_context: Callable[..., BrowserContext], player_server: StreamlitServer) -> OpenPlayer:
+def open_player(new_page: Callable[..., Page], player_server: StreamlitServer) -> OpenPlayer:
     def open_page(query: str = "run=premium", *, width: int = 1300, reduced_motion: bool = False) -> Page:
-        context = new_context(
-            viewport={"width": width, "height": 1000},
-            reduced_motion="reduce" if reduced_motion else "no-preference",
-            accept_downloads=True,
-        )
-        page = context.new_page()
+        page = new_page(viewport=(width, 1000), reduced_motion=reduced_motion)
         page.goto(f"{player_server.url}/?{query}", wait_until="commit")
         ready(page)
         return page

@@ -47,7 +47,7 @@ def test_a_trace_is_dropped_mapped_cut_and_run_in_the_lab(
     choose(page, "74: 153 requests", "premium")
     page.get_by_label("Rate ×", exact=True).fill("4")
     page.get_by_label("Rate ×", exact=True).press("Enter")
-    see(page, "1,000 requests, 4 times as fast as in the trace")
+    see(page, "1,000 requests, 4 × as fast")
     wait_until_settled(page)
 
     # Dragging over the arrivals cuts a window; its numbers can be set exactly.
@@ -59,13 +59,13 @@ def test_a_trace_is_dropped_mapped_cut_and_run_in_the_lab(
     page.mouse.down()
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 70, steps=6)
     page.mouse.up()
-    see(page, re.compile(r"of 1,000 requests: the window from [\d.]+ s to [\d.]+ s"))
+    see(page, re.compile(r"of 1,000 requests, from [\d.]+ s to [\d.]+ s"))
     wait_until_settled(page)
     for label, seconds in (("From, s", "30"), ("To, s", "60")):
         page.get_by_label(label, exact=True).fill(seconds)
         page.get_by_label(label, exact=True).press("Enter")
         wait_until_settled(page)
-    see(page, re.compile("of 1,000 requests: the window from 30 s to 60 s of the trace"))
+    see(page, re.compile("of 1,000 requests, from 30 s to 60 s, 4 × as fast"))
     see(page, "bounded, per worker")
     screenshot(page, "traces_cut", full_page=True)
     with page.expect_download() as download:
@@ -83,7 +83,7 @@ def test_a_trace_is_dropped_mapped_cut_and_run_in_the_lab(
 
     # Back on the page everything is as it was.
     page.get_by_role("link", name="Traces").click()
-    see(page, re.compile("of 1,000 requests: the window from 30 s to 60 s of the trace"))
+    see(page, re.compile("of 1,000 requests, from 30 s to 60 s, 4 × as fast"))
     expect(page.get_by_label("Rate ×", exact=True)).to_have_value("4")
 
 

@@ -87,6 +87,7 @@ export class Player {
     this.element.inert = false;
     this.element.dataset.ready = "true";
     this.sender.connect(() => this.report());
+    if (this.leader) this.follow(this.leader);
   }
 
   /** Where the playhead stands in a run that is new here. */
@@ -176,7 +177,9 @@ export class Player {
   }
 
   follow(leader) {
-    if (!this.run) return;
+    // Whoever is not drawn yet catches up once it is.
+    this.leader = this.element.inert ? leader : null;
+    if (this.leader) return;
     this.playback.pause();
     const { step } = leader.position;
     const time = step >= 0 ? leader.run.times[step] : -1;
