@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from drr.cli.inputs import progress_line
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
+
+    from drr.dynamo.verify import Difference
 
 
 def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -79,11 +81,16 @@ def _replays(options: argparse.Namespace) -> int:
         rows = f"{count.rows:,} rows ({count.queued_rows:,} through the ring)"
         print(f"{name}: {count.identical}/{count.cases} identical{aborted}, {rows}")
     print(f"all: {result.identical}/{result.cases} identical")
-    for difference in result.differences:
-        print(f"  {difference.case.case_id}: {difference.text}")
-        if options.save is not None:
-            print(f"    saved as {difference.save(options.save)}")
+    _show(result.differences, options.save)
     return 0 if result.ok else 1
+
+
+def _show(differences: Sequence[Difference], folder: Path | None) -> None:
+    """Print the replays that part, and keep them in a folder where one is named."""
+    for difference in differences:
+        print(f"  {difference.case.case_id}: {difference.text}")
+        if folder is not None:
+            print(f"    saved as {difference.save(folder)}")
 
 
 def _policies(options: argparse.Namespace) -> int:
@@ -100,5 +107,9 @@ def _policies(options: argparse.Namespace) -> int:
     for kind, count in result.kinds.most_common():
         example = next(d for d in result.disagreements if d.kind == kind)
         print(f"  {count} x {kind}; first: policy/{example.seed}")
-        sys.stdout.flush()
+        if options.save is not None:
+            print(f"    saved as {example.save(options.save)}")
+    same = result.replayed - len(result.differences)
+    print(f"replayed under them: {same}/{result.replayed} identical")
+    _show(result.differences, options.save)
     return 0 if result.ok else 1

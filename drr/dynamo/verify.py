@@ -168,6 +168,13 @@ class PolicyDisagreement:
             return f"only the real loader refuses: {_shape(self.real)}"
         return f"only our reading refuses: {_shape(self.own or '')}"
 
+    def save(self, folder: Path) -> Path:
+        """Write the policy file as it is; returns its path."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"policy-{self.seed}.yaml"
+        path.write_bytes(self.text)
+        return path
+
 
 def _shape(reason: str) -> str:
     """A reason without quoted names and numbers."""
