@@ -16,7 +16,7 @@ from drr.charts.workload import lengths_figure
 from drr.ui import job_slot, traces_state
 from drr.ui.look import plain, theme
 from drr.ui.traces_tasks import CacheTask
-from drr.ui.workload_trace import part_text, stats_line
+from drr.ui.workload_trace import stats_line, window_text
 from drr.workload.trace_workload import TraceWorkload
 from drr.workload.traces_reading import RowProblem, counted
 from drr.workload.traces_survey import Lengths, Reuse, TraceSurvey
@@ -32,9 +32,10 @@ def show_result(trace: TraceWorkload, found: TraceSurvey) -> None:
     stats, rate = found.stats, st.session_state["traces:rate"]
     text = f"{stats.rows:,} requests"
     if trace.window_ms is not None:
-        said = part_text(trace.window_ms, spread=False)
-        text = f"{stats.rows:,} of {found.rows_in_file - len(found.problems):,} requests: {said[0].lower()}{said[1:]}"
-    faster = "" if rate == 1.0 else f", {rate:,g} times as fast as in the trace"
+        text = (
+            f"{stats.rows:,} of {found.rows_in_file - len(found.problems):,} requests, {window_text(trace.window_ms)}"
+        )
+    faster = "" if rate == 1.0 else f", {rate:,g} × as fast"
     st.subheader(plain(text + faster), anchor=False)
     reuse = found.reuse
     cached = f"; at most {reuse.cached_share * 100:.1f} % of the prompt tokens can be cache hits" if reuse else ""

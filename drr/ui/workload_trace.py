@@ -150,12 +150,16 @@ def part_text(window_ms: Window | None, *, spread: bool) -> str:
     """A window and made-up times in words; "" where there is neither."""
     said = []
     if window_ms is not None:
-        first, last = window_ms
-        end = "the end" if last is None else f"{_seconds(last)} s"
-        said.append(f"The window from {_seconds(first)} s to {end} of the trace")
+        said.append(f"The window {window_text(window_ms)} of the trace")
     if spread:
         said.append("equal times spread over the tick, which makes them up" if said else "Equal times are spread")
     return ", ".join(said)
+
+
+def window_text(window_ms: Window) -> str:
+    """``from 30 s to 60 s``."""
+    first, last = window_ms
+    return f"from {_seconds(first)} s to " + ("the end" if last is None else f"{_seconds(last)} s")
 
 
 def _seconds(ms: float) -> str:

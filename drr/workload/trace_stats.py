@@ -133,15 +133,18 @@ def time_bins(table: RequestTable, bins: int) -> tuple[float, list[int | None]]:
     return width, list(places)
 
 
-def over_time(table: RequestTable, groups: Sequence[str], *, bins: int = 120) -> TimeSeries:
-    """Requests and tokens over time by group, one group name per row (a class, a file ...), in order of appearance.
+def over_time(table: RequestTable, groups: Sequence[str], *, bins: int = 120, order: Sequence[str] = ()) -> TimeSeries:
+    """Requests and tokens over time by group, one group name per row (a class, a file ...).
+
+    Groups come in ``order``, those that are not in it after them in order of appearance.
 
     Turns without a timestamp are left out: when they arrive is known only in a run.
     """
     if bins < 1 or len(groups) != len(table):
         raise WorkloadError(f"{len(groups):,} group names and {bins:,} bins for {len(table):,} requests")
     width, bin_of = time_bins(table, bins)
-    names = tuple(dict.fromkeys(groups))
+    found = dict.fromkeys(groups)
+    names = tuple(dict.fromkeys((*(name for name in order if name in found), *found)))
     number = {name: index for index, name in enumerate(names)}
     requests, inputs, outputs = ([[0] * bins for _ in names] for _ in range(3))
     for row, place in enumerate(bin_of):

@@ -102,6 +102,7 @@ def survey(trace: TraceWorkload, profile: Profile | None, progress: Progress | N
     except WorkloadError as error:
         problem = str(error)
     groups = class_names(table, profile)
+    order = [c.name for c in profile.classes] if profile is not None else []
     stats = trace_stats(part, lambda done, rows: tell(_READ_SHARE + (_WHOLE - _READ_SHARE) * done / max(rows, 1)))
     return TraceSurvey(
         rows_in_file=len(whole.requests) + len(whole.problems),
@@ -112,9 +113,9 @@ def survey(trace: TraceWorkload, profile: Profile | None, progress: Progress | N
         whole=over_time(whole.requests, _files(whole), bins=BINS),
         stats=replace(stats, cache=None),
         reuse=None if stats.cache is None else reuse_of(part.requests, stats.cache),
-        series=over_time(table, groups, bins=BINS),
-        inputs=_lengths(groups, table.isl_tokens),
-        outputs=_lengths(groups, table.output_tokens),
+        series=over_time(table, groups, bins=BINS, order=order),
+        inputs=_lengths(order, groups, table.isl_tokens),
+        outputs=_lengths(order, groups, table.output_tokens),
         classes=() if profile is None else preview(table, profile),
         unknown_headers=() if profile is None else tuple(unknown_headers(table, profile).items()),
         columns=tuple(_columns(part)),
@@ -179,8 +180,9 @@ def _files(reading: TraceReading) -> list[str]:
     return [name or "requests" for name in reading.columns.get("file", ["requests"] * len(reading.requests))]
 
 
-def _lengths(groups: Sequence[str], tokens: Sequence[int]) -> tuple[tuple[str, Lengths], ...]:
-    counts: dict[str, Counter[int]] = {}
+def _lengths(order: Sequence[str], groups: Sequence[str], tokens: Sequence[int]) -> tuple[tuple[str, Lengths], ...]:
+    there = set(groups)
+    counts: dict[str, Counter[int]] = {group: Counter() for group in order if group in there}
     for group, length in zip(groups, tokens, strict=True):
         counts.setdefault(group, Counter())[length] += 1
     return tuple((group, (tuple(found), tuple(found.values()))) for group, found in counts.items())
