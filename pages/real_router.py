@@ -9,7 +9,8 @@ from drr.ui import front_door, real_probe, real_replay, real_state
 front_door.require("Real router")
 
 real_state.prepare()
-replay, probe = st.tabs([real_state.REPLAY, real_state.PROBE], key="real:tab", on_change="rerun")
+titles = [real_state.REPLAY, real_state.PROBE]
+replay, probe = st.tabs(titles, default=real_state.first_tab(), key="real:tab", on_change=real_state.note_tab)
 # Only the open tab is drawn: behind the other one there is no width to draw in.
 if replay.open:
     with replay:

@@ -209,7 +209,8 @@ def _trace(curve: Curve, look: ClassStyle, side: str, is_share: bool) -> dict[st
 def _name_ends(figure: go.Figure, curves: Sequence[Curve], top: float, theme: Theme) -> None:
     """The class names right of the plot, where their lines end, spread so that none covers another."""
     looks = class_styles([curve.name for curve in curves], theme)
-    ends = {curve.name: float(curve.y[-1]) for curve in curves if len(curve.y)}
+    # Lines that end at one place are named in the order they came from.
+    ends = {curve.name: float(curve.y[-1] + 1e-3 * np.mean(curve.y)) for curve in curves if len(curve.y)}
     names = list(ends)
     plot_px = SERVICE_HEIGHT - 75.0
     widest = max(len(shorten_name(name)) for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -41,6 +42,7 @@ from drr.workload.scenarios import SCENARIOS
 
 SLOT = "real:replay"
 ROWS_SHOWN = 500
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 RULE_WORDS = {"carry": "carry, as shipped", "documented": "as documented"}
 
 
@@ -75,7 +77,7 @@ def _facts(experiment: Experiment) -> str:
         [
             titles[0] if titles else what,
             counted(experiment.workers, "worker"),
-            f"{engine.max_num_seqs:,} sequences at a time",
+            f"{counted(engine.max_num_seqs, 'sequence')} at a time",
             f"prefix caching {'on' if engine.enable_prefix_caching else 'off'}",
         ]
     )
@@ -191,6 +193,10 @@ def _show_differences(found: SideBySide) -> None:
 
 def _show_rows(found: SideBySide, rule: CursorRule) -> None:
     columns = difference_columns(found, rule, ROWS_SHOWN)
+    # What is the same on both sides in every row is left out, to have room for what is not.
+    for name in [name.removesuffix("_real") for name in columns if name.endswith("_real")]:
+        if columns[f"{name}_real"] == columns[f"{name}_ours"]:
+            del columns[f"{name}_real"], columns[f"{name}_ours"]
     frame = pd.DataFrame({_label(name): values for name, values in columns.items()})
     time = st.column_config.NumberColumn(format="%.3f")
     number = st.column_config.NumberColumn(format="localized")
@@ -217,12 +223,13 @@ def _show_handover(experiment: Experiment) -> None:
     st.caption("The policy, the requests and the command lines, to run them on the real router anywhere.")
     files: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         "ringside-hand-over.zip": ("application/zip", lambda: handover_zip(_case(experiment))),
+        POLICY_FILE: ("application/yaml", lambda: experiment.policy_text),
         TRACE_FILE: ("application/jsonl", lambda: _case(experiment).trace_text()),
         SCRIPT_FILE: ("text/x-python", lambda: replay_script(_case(experiment))),
         COMMANDS_FILE: ("text/markdown", lambda: commands_text(_case(experiment))),
     }
-    if experiment.policy_text.strip():
-        files[POLICY_FILE] = ("application/yaml", lambda: experiment.policy_text)
+    if not experiment.policy_text.strip():
+        del files[POLICY_FILE]
     with st.container(horizontal=True, gap="small"):
         for name, (mime, content) in files.items():
             label = "All as one zip" if name.endswith(".zip") else name
@@ -230,4 +237,5 @@ def _show_handover(experiment: Experiment) -> None:
     commands = st.expander("Command lines", key="real:commands", on_change="rerun")
     if commands.open:
         with commands:
-            st.markdown(commands_text(_case(experiment)))
+            _, _, text = commands_text(_case(experiment)).partition("\n\n")
+            st.markdown(_HEADING.sub(r"**\1**", text))

@@ -19,6 +19,7 @@ REPLAY, PROBE = "Replay beside ours", "Probe a live endpoint"
 AT_ONCE, PACED = "all at once", "paced"
 
 DEFAULTS: dict[str, object] = {
+    "real:shown_tab": REPLAY,
     "real:asked": None,
     "real:rule": None,
     "probe:url": "http://127.0.0.1:8123",
@@ -46,6 +47,19 @@ def prepare() -> None:
     state = st.session_state
     for name, value in DEFAULTS.items():
         state[name] = state.get(name, value)
+
+
+def first_tab() -> str:
+    """The tab to open with: the one that was open when the page was left. It stays the same while the page is there."""
+    state = st.session_state
+    if "real:tab" not in state:
+        state["real:first_tab"] = state["real:shown_tab"]
+    return str(state.get("real:first_tab", REPLAY))
+
+
+def note_tab() -> None:
+    """Remember which tab is open."""
+    st.session_state["real:shown_tab"] = st.session_state["real:tab"]
 
 
 def lab_experiment() -> Experiment | None:

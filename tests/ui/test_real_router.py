@@ -116,6 +116,7 @@ def test_a_result_names_the_rule_and_lists_the_rows_that_differ(monkeypatch):
     assert f"The first 500 of {len(found.answer('documented').differing)}, in the order of time." in texts(app)
     assert list(frame.columns)[:3] == ["row", "class", "cost, tokens"]
     assert "released, ms, real" in frame.columns
+    assert "worker, real" not in frame.columns  # the same everywhere
     control = next(each for each in app.get("button_group") if each.proto.label == "Ours under")
     assert control is not None
     app.session_state["real:rule"] = "carry"
