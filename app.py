@@ -15,6 +15,7 @@ PAGES_FOLDER = Path(__file__).resolve().parent / "pages"
 PAGES = (
     ("lab.py", "Lab"),
     ("learn.py", "Learn"),
+    ("tune.py", "Tune"),
     ("compare.py", "Compare"),
     ("premium_demo.py", "Premium demo"),
     ("traces.py", "Traces"),

@@ -135,10 +135,16 @@ def _result(data: Mapping[str, Any]) -> TrialResult:
     return TrialResult(rows, data["problem"])
 
 
-def run_trial(trial: Trial, *, max_requests: int | None = None) -> TrialResult:
-    """Run one trial. What is wrong with its settings is a result, since the others may be fine."""
+def run_trial(
+    trial: Trial, *, max_requests: int | None = None, progress: Callable[[int, int], object] | None = None
+) -> TrialResult:
+    """Run one trial. What is wrong with its settings is a result, since the others may be fine.
+
+    ``progress(requests over, requests in all)`` may raise to end the run.
+    """
     try:
-        return TrialResult(tuple(point_rows(trial.experiment(), trial.rules, max_requests=max_requests)))
+        experiment = trial.experiment()
+        return TrialResult(tuple(point_rows(experiment, trial.rules, max_requests=max_requests, progress=progress)))
     except DrrError as error:
         return TrialResult((), str(error))
 

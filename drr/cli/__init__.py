@@ -17,6 +17,7 @@ from drr.cli import explain as explain_verb
 from drr.cli import export as export_verb
 from drr.cli import probe as probe_verb
 from drr.cli import run as run_verb
+from drr.cli import saved as saved_verb
 from drr.cli import solve as solve_verb
 from drr.cli import sweep as sweep_verb
 from drr.cli import trace as trace_verb
@@ -32,6 +33,7 @@ VERBS = (
     trace_verb,
     sweep_verb,
     solve_verb,
+    saved_verb,
     verify_verb,
     compare_real_verb,
     probe_verb,

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from drr.analysis.solver import Predicted, Solution, solve
 from drr.analysis.solver_goals import SAMPLES, Goal, read_goals
 from drr.analysis.solver_words import verdict
-from drr.analysis.sweep_base import Base
-from drr.cli.inputs import engine_mapping, positive, progress_line, ratio, write_whole
+from drr.cli.experiment_inputs import add_experiment_arguments, experiment_of
+from drr.cli.inputs import positive, progress_line, write_whole
 from drr.errors import WorkloadError
 from drr.scheduler.ring import CURSOR_RULES, CursorRule
 from drr.workload.experiment import Experiment
-from drr.workload.mapping import MAPPING_KINDS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -28,18 +27,7 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = verbs.add_parser(
         "solve", help="find quanta that keep goals", description=f"{(__doc__ or '').replace('%', '%%')} {more}"
     )
-    parser.add_argument("--policy", metavar="FILE", help="policy file (YAML) to find quanta for")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--trace", metavar="FILE", help="trace of any known format")
-    what.add_argument("--workload", metavar="FILE", help="workload spec (YAML)")
-    parser.add_argument("--scenario", metavar="NAME", help="a scenario of the library to start from")
-    parser.add_argument(
-        "--classes", choices=MAPPING_KINDS, default="as_written", help="how the rows of a trace get their classes"
-    )
-    parser.add_argument("--model", metavar="NAME", help="model whose profile counts; without it the root profile")
-    parser.add_argument("--workers", type=positive, metavar="N", help="number of equal workers")
-    parser.add_argument("--engine", action="append", default=[], metavar="KEY=VALUE", help="mock engine option")
-    parser.add_argument("--speedup", type=ratio, metavar="X", help="arrival speed-up")
+    add_experiment_arguments(parser)
     parser.add_argument("--goal", action="append", default=[], metavar="TEXT", help="a goal; may be repeated")
     parser.add_argument("--goals", type=Path, metavar="FILE", help="goals, one per line")
     rules = (*CURSOR_RULES, "both")
@@ -52,7 +40,7 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: found, 1: it cannot be done (what comes closest is shown), 2: the question makes no sense."""
-    experiment = _experiment(options)
+    experiment = experiment_of(options)
     goals = _goals(options, experiment)
     rules: tuple[CursorRule, ...] = CURSOR_RULES if options.cursor == "both" else (options.cursor,)
     with progress_line("solving") as report:
@@ -75,19 +63,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _write(path: Path, text: str) -> None:
     path.write_bytes(text.encode())
-
-
-def _experiment(options: argparse.Namespace) -> Experiment:
-    others = {"model": options.model, "workers": options.workers, "arrival_speedup_ratio": options.speedup}
-    return Base(
-        scenario=options.scenario,
-        policy=options.policy,
-        workload=options.workload,
-        trace=options.trace,
-        class_mapping={"kind": options.classes} if options.trace else None,
-        engine=engine_mapping(options.engine),
-        others={name: value for name, value in others.items() if value is not None},
-    ).experiment()
 
 
 def _goals(options: argparse.Namespace, experiment: Experiment) -> tuple[Goal, ...]:

@@ -33,16 +33,22 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--journal", type=Path, metavar="FILE", help="where finished runs are kept (default: OUT.journal)"
     )
+    parser.add_argument("--save", metavar="NAME", help="keep the sweep under a name (see `saved`)")
+    parser.add_argument("--saved", type=Path, metavar="FOLDER", help="folder of what is saved (default RINGSIDE_SAVED)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit code 0: done, 1: some points could not be run, 2: none could, 130: ended early, finished runs are kept."""
     # Here, so that the other verbs do not wait for a library of tables.
+    from drr.analysis.saved import free_place, save_sweep, saved_folder
     from drr.analysis.sweep_frame import frame_writer, intervals_frame, sweep_frame
 
     write = frame_writer(options.out)
     write_intervals = None if options.intervals is None else frame_writer(options.intervals)
+    folder = None
+    if options.save is not None:
+        folder = free_place(saved_folder(options.saved), options.save)
     sweep = load_sweep(options.spec)
     journal = Journal(options.journal or options.out.with_name(options.out.name + ".journal"))
     result = _run(sweep, journal, options)
@@ -53,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
     if write_intervals is not None:
         intervals = intervals_frame(frame)
         write_whole(options.intervals, lambda path: write_intervals(intervals, path))
+    if folder is not None:
+        save_sweep(folder, options.save, sweep, frame)
     print(
         f"{options.out}: {sweep.size:,} points, {len(result.trials):,} experiments, {len(frame):,} lines "
         f"({result.runs_made:,} run now, the others were in {journal.path})"

@@ -35,6 +35,7 @@ class Limit:
 
 REQUESTS_PER_RUN = Limit("RINGSIDE_MAX_REQUESTS", 500_000, "requests in one run")
 SECONDS_PER_RUN = Limit("RINGSIDE_MAX_RUN_SECONDS", 120, "seconds for one run")
+RUNS_PER_SWEEP = Limit("RINGSIDE_MAX_SWEEP_RUNS", 2_000, "experiments in one sweep on the page")
 UPLOAD_BYTES = Limit("RINGSIDE_MAX_UPLOAD_BYTES", 64 * 1024 * 1024, "bytes of an uploaded file")
 CONCURRENT_RUNS = Limit("RINGSIDE_MAX_CONCURRENT_RUNS", max(1, min(4, os.cpu_count() or 1)), "runs at the same time")
 KEPT_RUNS = Limit("RINGSIDE_MAX_KEPT_RUNS", 24, "runs kept in memory")

@@ -1,0 +1,169 @@
+"""Sweeps of the Tune page: run slice by slice in a worker process, with progress, a cancel, and what is finished."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from drr.analysis.sweep import Sweep, Trial
+from drr.analysis.sweep_frame import PROBLEM, intervals_frame, sweep_frame
+from drr.analysis.sweep_running import Progress, SweepResult, TrialResult
+from drr.ui import runs
+from drr.ui.jobs import Job
+from drr.ui.limits import REQUESTS_PER_RUN
+from drr.ui.look import plain
+from drr.ui.tune_tasks import SweepSlice
+
+OWNER = "tune"
+POLL_SECONDS = 0.3
+
+
+@dataclass(slots=True)
+class Work:
+    """A sweep on its way: all its trials, what is known of them, and the job that does the next slice."""
+
+    sweep: Sweep
+    trials: tuple[Trial, ...]
+    job: Job
+    known: dict[str, TrialResult] = field(default_factory=dict)
+    started_s: float = field(default_factory=time.monotonic)
+
+    def left(self) -> tuple[Trial, ...]:
+        """What is still to be run, each key once."""
+        return tuple({trial.key: trial for trial in self.trials if trial.key not in self.known}.values())
+
+    def progress(self) -> Progress:
+        """How far it is, with what the job reports of its slice."""
+        total = len({trial.key for trial in self.trials})
+        over = min(len(self.known) + self.job.over, total)
+        spent = time.monotonic() - self.started_s
+        return Progress(over, total, spent / over * (total - over) if over else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A sweep with its tables; ``missing`` counts the experiments that were cancelled."""
+
+    sweep: Sweep
+    frame: pd.DataFrame
+    means: pd.DataFrame
+    missing: int
+    problems: tuple[str, ...]
+
+
+def _work(view: str) -> str:
+    return f"tune:{view}:work"
+
+
+def _finished(view: str) -> str:
+    return f"tune:{view}:finished"
+
+
+def start(view: str, sweep: Sweep) -> None:
+    """Begin a sweep for a view of the page; what the page was working on is given up."""
+    trials = tuple(sweep.trials())
+    state = st.session_state
+    for key in [key for key in state if str(key).startswith("tune:") and str(key).endswith(":work")]:
+        state[key] = None
+    state[_work(view)] = Work(sweep, trials, _submit(trials))
+    state[f"tune:{view}:error"] = ""
+
+
+def _submit(trials: tuple[Trial, ...]) -> Job:
+    return runs.run_store().pool.submit(runs.owner_of(OWNER), SweepSlice(trials, REQUESTS_PER_RUN.value))
+
+
+def _cancel(view: str) -> None:
+    """Give up what is left and keep what is finished."""
+    runs.run_store().pool.cancel(runs.owner_of(OWNER))
+    work: Work | None = st.session_state.get(_work(view))
+    if work is not None:
+        _finish(view, work)
+
+
+def _finish(view: str, work: Work) -> None:
+    state = st.session_state
+    state[_work(view)] = None
+    done = [(trial, work.known[trial.key]) for trial in work.trials if trial.key in work.known]
+    if not any(result.rows for _, result in done):
+        problems = dict.fromkeys(result.problem for _, result in done if result.problem)
+        state[f"tune:{view}:error"] = next(iter(problems), "Nothing was finished before it was cancelled.")
+        return
+    trials, results = zip(*done, strict=True)
+    result = SweepResult(work.sweep, trials, results, len(done))
+    frame = sweep_frame(result)
+    problems = dict.fromkeys(problem for _, problem in result.problems)
+    state[_finished(view)] = Finished(
+        work.sweep, frame, intervals_frame(frame), len(work.trials) - len(done), tuple(problems)
+    )
+
+
+def _advance(view: str, work: Work) -> bool:
+    """Take over a slice that is done and ask for the next one; True when nothing is left to wait for."""
+    job = work.job
+    if not job.is_over:
+        return False
+    if job.state == "done":
+        work.known.update(cast("list[tuple[str, TrialResult]]", job.result))
+        left = work.left()
+        if left:
+            work.job = _submit(left)
+            return False
+        _finish(view, work)
+        return True
+    if job.state == "failed":
+        st.session_state[f"tune:{view}:error"] = job.error
+    _finish(view, work) if work.known else st.session_state.update({_work(view): None})
+    return True
+
+
+def show_progress(view: str) -> None:
+    """Progress with the time that is left and a cancel button, while the view's sweep is on its way."""
+    state = st.session_state
+    work: Work | None = state.get(_work(view))
+    if work is not None:
+        # A small sweep is there at once, and then no bar comes and goes.
+        work.job.wait(runs.WAIT_SECONDS)
+        if _advance(view, work):
+            work = None
+    if work is not None:
+        _bar(view)
+    elif error := state.get(f"tune:{view}:error"):
+        st.error(plain(error))
+
+
+def _bar(view: str) -> None:
+    @st.fragment(run_every=POLL_SECONDS)
+    def progress() -> None:
+        work: Work | None = st.session_state.get(_work(view))
+        if work is None or _advance(view, work):
+            st.rerun()
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        found = work.progress()
+        waits = work.job.state == "queued" and not found.over
+        text = "waiting for other runs to end" if waits else found.text()
+        bar.progress(min(found.over / found.total, 1.0), text=text)
+        button.button("Cancel", key=f"tune:{view}:cancel", on_click=_cancel, args=(view,))
+
+    progress()
+
+
+def is_at_work(view: str) -> bool:
+    """Whether a sweep of the view is on its way."""
+    return st.session_state.get(_work(view)) is not None
+
+
+def put(view: str, sweep: Sweep, frame: pd.DataFrame) -> None:
+    """Show a sweep that was saved in a view, as if it had just been finished."""
+    problems = tuple(dict.fromkeys(problem for problem in frame[PROBLEM] if problem))
+    st.session_state[_finished(view)] = Finished(sweep, frame, intervals_frame(frame), 0, problems)
+
+
+def finished(view: str) -> Finished | None:
+    """The last sweep of a view that was finished or cancelled."""
+    found: Finished | None = st.session_state.get(_finished(view))
+    return found
