@@ -20,6 +20,7 @@ from drr.ui import (
     workers_tab,
     workload_scenarios,
     workload_tab,
+    workload_typed,
 )
 
 front_door.require("Lab")
@@ -66,7 +67,14 @@ with right:
         st.warning(f"{why}{kept}")
     if view.run is not None:
         results.show_line(view.run)
-        stage_view.show(view.run, slot="lab", stale="" if view.is_current else STALE)
+        by_hand = view.is_current and workload_tab.is_typed(inputs)
+        stage_view.show(
+            view.run,
+            slot="lab",
+            stale="" if view.is_current else STALE,
+            on_worker=workload_typed.block_or_free if by_hand else None,
+            press_worker=workload_typed.BLOCK_OR_FREE,
+        )
         export.show(view.run, slot="lab", title="A run in Ringside")
         results.show_figures(view.run)
         slo.show(view.run, inputs.experiment)

@@ -109,6 +109,17 @@ def row_y(bars: BarPlan, row: float) -> float:
     return bars.panel.top + bars.panel.height * (row + 0.5) / max(1, len(bars.names))
 
 
+def worker_spot(bars: BarPlan, row: int) -> tuple[int, int, int, int]:
+    """Page pixels a worker takes up with its name and words: left, top, width, height."""
+    panel, count = bars.panel, max(1, len(bars.names))
+    if bars.is_strip:
+        wide = panel.width / count
+        return round(panel.left + row * wide), round(panel.top), round(wide), round(panel.height)
+    tall = panel.height / count
+    wide = bars.name_px + panel.width + bars.words_px
+    return round(panel.left - bars.name_px), round(panel.top + row * tall), round(wide), round(tall)
+
+
 def ring_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme) -> list[Trace]:
     """The winner's ring, carry, nodes (free and blocked), the cursor's hand before the call and now."""
     ring = plan.ring

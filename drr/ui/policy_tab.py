@@ -8,7 +8,7 @@ from drr.policy import PolicyReading
 from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
-from drr.ui.editor import editor_text, policy_editor
+from drr.ui.editor import POLICY_VOCABULARY, editor_text, yaml_editor
 from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
 from drr.ui.look import plain
 from drr.ui.player.component import current_view, go_to
@@ -57,7 +57,14 @@ def show(inputs: LabInputs) -> bool:
     with st.container():
         share.show_messages()
     text = st.session_state["lab:policy"]
-    state = policy_editor(text, diagnostics=reading.diagnostics, key=POLICY_EDITOR, height=EDITOR_HEIGHT)
+    state = yaml_editor(
+        text,
+        diagnostics=reading.diagnostics,
+        key=POLICY_EDITOR,
+        label="Policy, YAML",
+        height=EDITOR_HEIGHT,
+        vocabulary=POLICY_VOCABULARY,
+    )
     with st.container():
         show_findings(reading)
         _model(reading)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -23,6 +23,8 @@ def show(
     linked: str = "",
     stale: str = "",
     guess: bool | None = None,
+    on_worker: Callable[[int], None] | None = None,
+    press_worker: str = "",
 ) -> View | None:
     """Show the player of a run, or say that there is nothing to show; see :func:`drr.ui.player.component.player`.
 
@@ -31,4 +33,14 @@ def show(
     if run.n_steps == 0:
         st.info("Nothing happened in this run: no request arrived. Add requests under Workload.")
         return None
-    return player(run, key=f"{slot}:{key}", start=start, parts=parts, linked=linked, stale=stale, guess=guess)
+    return player(
+        run,
+        key=f"{slot}:{key}",
+        start=start,
+        parts=parts,
+        linked=linked,
+        stale=stale,
+        guess=guess,
+        on_worker=on_worker,
+        press_worker=press_worker,
+    )

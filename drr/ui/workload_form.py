@@ -1,4 +1,7 @@
-"""The form of a workload spec: one stream at a time, what it needs first. Every edit rewrites the text.
+"""The form of a workload spec: one stream at a time, what it needs first. Every edit stands in the text at once.
+
+A number or name changes in its place, and all around it stays; where the shape of something changes, the text is
+written anew.
 
 The form holds the spec it last wrote or read. A text that comes from elsewhere makes new widgets (their keys carry a
 revision), so both views always show the same.
@@ -12,7 +15,8 @@ from typing import Any
 
 import streamlit as st
 
-from drr.errors import WorkloadError
+from drr.errors import PolicyError, WorkloadError
+from drr.policy.edits import set_value
 from drr.ui.lab_state import LARGEST_NUMBER
 from drr.ui.look import plain
 from drr.ui.workload_fields import (
@@ -69,9 +73,10 @@ def _take(text: str) -> _Held | None:
     return held
 
 
-def _write(spec: WorkloadSpec, *, new_widgets: bool = False) -> None:
+def _write(spec: WorkloadSpec, *, text: str | None = None, new_widgets: bool = False) -> None:
     held: _Held = st.session_state[_HELD]
-    text = dump_spec(spec)
+    if text is None or read_spec(text).spec != spec:
+        text = dump_spec(spec)
     st.session_state["lab:spec"] = text
     st.session_state[_HELD] = _Held(text, spec, held.revision + new_widgets)
 
@@ -114,6 +119,18 @@ def _add(index: int) -> None:
 def _remove(index: int) -> None:
     held: _Held = st.session_state[_HELD]
     _write(replace(held.spec, streams=held.spec.streams[:index] + held.spec.streams[index + 1 :]), new_widgets=True)
+
+
+def _edited(text: str, path: str, value: Any) -> str | None:
+    """The text with one number or name changed; None where that cannot be done in place."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not (value is None or isinstance(value, int | float | str)):
+        return None
+    try:
+        return set_value(text, path, value)
+    except PolicyError:
+        return None
 
 
 class _Form:
@@ -257,7 +274,8 @@ class _Form:
         if not isinstance(changed.arrivals, ClosedLoop) and not isinstance(changed.cache_hits, SessionHits):
             changed = replace(changed, think_time_ms=None)
         streams[self._index] = changed
-        _write(replace(held.spec, streams=tuple(streams)))
+        text = _edited(held.text, ".".join((f"streams[{self._index}]", *path)), value)
+        _write(replace(held.spec, streams=tuple(streams)), text=text)
 
     def _set(self, path: tuple[str, ...], key: str) -> None:
         self._put(path, st.session_state[key])
@@ -294,7 +312,8 @@ class _Form:
 
     def _set_spec(self, name: str) -> None:
         held: _Held = st.session_state[_HELD]
-        _write(replace(held.spec, **{name: st.session_state[f"{self._prefix}:{name}"]}))
+        value: Any = st.session_state[f"{self._prefix}:{name}"]
+        _write(replace(held.spec, **{name: value}), text=_edited(held.text, name, value))
 
 
 def _optional_number(

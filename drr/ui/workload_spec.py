@@ -8,12 +8,15 @@ import streamlit as st
 
 from drr.charts.workload import arrivals_figure, lengths_figure
 from drr.policy import Diagnostic
-from drr.ui import workload_findings, workload_form
+from drr.ui import runs, workload_findings, workload_form
+from drr.ui.editor import editor_text, yaml_editor
 from drr.ui.look import plain, theme
 from drr.workload.spec_preview import SpecPreview, look_ahead, preview_text
 from drr.workload.spec_reading import read_spec
 
 VIEWS = ("Form", "Text")
+LINE_PIXELS = 20
+_EDITOR = "lab:spec_editor"
 _NAMED = 3
 
 
@@ -26,12 +29,29 @@ def show(diagnostics: Sequence[Diagnostic]) -> None:
     if st.session_state["lab:spec_view"] == "Form":
         workload_form.show()
     else:
-        height = 26 * min(max(text.count("\n") + 2, 8), 22)
-        st.text_area("Workload spec, YAML", key="lab:spec", height=height)
+        _editor(text, diagnostics)
     workload_findings.show(text, diagnostics)
     preview = preview_of(text)
     if preview is not None:
         _pictures(preview)
+
+
+def _editor(text: str, diagnostics: Sequence[Diagnostic]) -> None:
+    lines = min(max(text.count("\n") + 2, 8), 22)
+    state = yaml_editor(
+        text,
+        diagnostics=diagnostics,
+        key=_EDITOR,
+        label="Workload spec, YAML",
+        height=LINE_PIXELS * lines + 40,
+        on_change=_take_text,
+    )
+    if state.run_requested:
+        runs.forget("lab")
+
+
+def _take_text() -> None:
+    st.session_state["lab:spec"] = editor_text(_EDITOR)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

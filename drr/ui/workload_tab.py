@@ -7,6 +7,12 @@ import streamlit as st
 from drr.ui import workload_spec, workload_trace, workload_typed
 from drr.ui.lab_state import KINDS, LabInputs
 from drr.ui.look import plain
+from drr.workload.experiment import TypedWorkload
+
+
+def is_typed(inputs: LabInputs) -> bool:
+    """Whether the Lab runs queues that were typed by hand."""
+    return inputs.experiment is not None and isinstance(inputs.experiment.workload, TypedWorkload)
 
 
 def show(inputs: LabInputs) -> None:

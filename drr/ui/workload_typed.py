@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -23,7 +24,8 @@ CAPACITIES = {
     "one": "a worker does one request at a time",
     "policy": "the policy's busy thresholds decide",
 }
-_WORKER_BUTTONS = 8
+BLOCK_OR_FREE = "Block or free"
+"""What a click on a worker of the stage does."""
 _SIGNS = (
     "`@2` after 2 dispatches · `!1` strict priority · `^5` jump, s · `>0` worker 0 only · `/80` cached · "
     "`* hold 0 @2` · `* free 0 @4`"
@@ -64,15 +66,7 @@ def _at_the_playhead(experiment: Experiment, typed: TypedWorkload) -> None:
     which.selectbox("Class", names, key="typed:class")
     tokens.number_input("Tokens", 1, 1_000_000, 30, key="typed:tokens")
     button.button("Arrive", key="typed:arrive", on_click=_arrive, width="stretch")
-    with st.container(horizontal=True, gap="small"):
-        for worker in range(min(experiment.workers, _WORKER_BUTTONS)):
-            st.button(
-                f"Block / free worker {worker}",
-                key=f"typed:worker:{worker}",
-                on_click=_block_or_free,
-                args=(worker,),
-                help="Busy for every class until it is freed.",
-            )
+    st.caption("Click a worker on the stage to block it, busy for every class, and again to free it.")
 
 
 def dispatches_at(run: Run, step: int) -> int:
@@ -98,13 +92,19 @@ def _arrive() -> None:
     _stay(run, step)
 
 
-def _block_or_free(worker: int) -> None:
+def block_or_free(endpoint: int) -> None:
+    """Block the worker of an endpoint at the playhead, or free it where it is blocked; a callback."""
     run, step = _on_stage()
-    after = dispatches_at(run, step) if run is not None else 0
-    held = run is not None and is_held(run, step, worker)
-    text: str = st.session_state["lab:typed"]
-    st.session_state["lab:typed"] = with_change(text, "free" if held else "hold", worker, after=after)
-    _stay(run, step)
+    if run is not None:
+        st.session_state["lab:typed"] = with_press(st.session_state["lab:typed"], run, step, endpoint)
+        _stay(run, step)
+
+
+def with_press(text: str, run: Run, step: int, endpoint: int) -> str:
+    """The lines with one more, which blocks the worker of an endpoint at a step of their run, or frees it."""
+    worker = run.inputs.endpoint_keys[endpoint][0]
+    change: Literal["free", "hold"] = "free" if is_held(run, step, worker) else "hold"
+    return with_change(text, change, worker, after=dispatches_at(run, step))
 
 
 def _stay(run: Run | None, step: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from drr.workload.scenarios import SCENARIOS, Scenario
+from drr.workload.scenarios import scenario
 from tests.browser.helpers import wait_until_settled
 from tests.support import skip_or_fail
 
@@ -54,16 +54,23 @@ def type_queues(page: Page, text: str) -> None:
     wait_until_settled(page)
 
 
-@pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.name)
-def test_a_scenario_is_loaded_and_runs(open_app: OpenApp, each: Scenario) -> None:
+def type_spec(editor: Locator, text: str) -> None:
+    """Put another text into an editor, in one go: typed, it would be indented and completed on the way."""
+    editor.click()
+    editor.press("Control+a")
+    editor.page.keyboard.insert_text(text)
+
+
+def test_scenarios_of_every_kind_are_loaded_one_after_the_other(open_app: OpenApp) -> None:
     page = open_app()
-    if each.name != "premium_burst":
+    for name in ("lecture", "join_leave", "large_cluster", "premium_burst"):
+        each = scenario(name)
         choose(page, "Scenario", each.title)
-    expect(page.get_by_text(each.watch[:30])).to_be_visible()
-    classes = len(each.experiment.run().class_names)
-    expect(facts(page)).to_contain_text(re.compile(rf"[· ]{classes} class"), timeout=SECONDS * 1000)
-    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
-    expect(page.get_by_text("Changed since")).to_have_count(0)
+        expect(page.get_by_text(each.watch[:30])).to_be_visible()
+        classes = len(each.experiment.run().class_names)
+        expect(facts(page)).to_contain_text(re.compile(rf"[· ]{classes} class"), timeout=SECONDS * 1000)
+        expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+        expect(page.get_by_text("Changed since")).to_have_count(0)
 
 
 def test_form_and_text_show_the_same_workload(open_app: OpenApp, screenshot: Callable[..., object]) -> None:
@@ -74,18 +81,28 @@ def test_form_and_text_show_the_same_workload(open_app: OpenApp, screenshot: Cal
     page.get_by_label("Requests", exact=True).first.press("Enter")
     expect(facts(page)).to_contain_text("440 requests", timeout=SECONDS * 1000)
     pick(page, "Text")
-    box = page.locator(".stTextArea textarea").first
-    assert "requests: 120" in box.input_value()
-    type_queues(page, box.input_value().replace("requests: 120", "requests: 80"))
+    spec = page.get_by_role("textbox", name="Workload spec, YAML")
+    expect(spec).to_contain_text("requests: 120")
+    text = "\n".join(spec.locator(".cm-line").all_inner_texts())
+    type_spec(spec, text.replace("requests: 120", "requests: 80"))
     expect(facts(page)).to_contain_text("400 requests", timeout=SECONDS * 1000)
-    type_queues(page, box.input_value().replace("shape: burst", "shape: brst", 1))
+    type_spec(spec, text.replace("shape: burst", "shape: brst", 1))
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(1, timeout=SECONDS * 1000)
     error = page.locator('[data-testid="stAlert"]', has_text="brst").first
     expect(error).to_contain_text(re.compile(r"line \d+, column \d+"))
     expect(error.locator("code").last).to_contain_text("^")
     screenshot(page, "workload_text_error")
-    type_queues(page, box.input_value().replace("brst", "burst"))
+    type_spec(spec, "# my own\n" + text.replace("requests: 120", "requests: 80"))
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0, timeout=SECONDS * 1000)
     pick(page, "Form")
-    expect(page.get_by_label("Requests", exact=True).first).to_have_value("80")
+    requests = page.get_by_label("Requests", exact=True).first
+    expect(requests).to_have_value("80")
+    requests.fill("70")
+    requests.press("Enter")
+    expect(facts(page)).to_contain_text("390 requests", timeout=SECONDS * 1000)
+    pick(page, "Text")
+    expect(spec).to_contain_text("# my own")
+    expect(spec).to_contain_text("requests: 70")
 
 
 def test_the_lecture_is_typed_and_stepped_through_in_less_than_two_minutes(
@@ -122,11 +139,11 @@ def test_a_worker_is_blocked_a_request_arrives_and_the_session_is_saved(
     for number in range(1, 4):
         page.get_by_role("button", name="On (→)").click()
         expect(page.get_by_text(re.compile(rf"^Decision {number}: ")).first).to_be_visible(timeout=SECONDS * 1000)
-    page.get_by_role("button", name="Block / free worker 0").click()
+    page.get_by_role("button", name="Block or free worker 0").click()
     expect(box).to_have_value(QUEUES + "\n* hold 0 @3\n", timeout=SECONDS * 1000)
     page.get_by_role("button", name="Arrive").click()
     expect(box).to_have_value(QUEUES.replace("10", "10 30@3") + "\n* hold 0 @3\n", timeout=SECONDS * 1000)
-    page.get_by_role("button", name="Block / free worker 0").click()
+    page.get_by_role("button", name="Block or free worker 0").click()
     expect(box).to_have_value(re.compile(r"\* hold 0 @3\n\* free 0 @3\n$"), timeout=SECONDS * 1000)
     expect(facts(page)).to_contain_text("10 requests", timeout=SECONDS * 1000)
     screenshot(page, "lecture_changed")

@@ -156,14 +156,21 @@ def page(run_in_fragment: bool = False) -> None:
 
     from drr.policy import read_policy
     from drr.policy.samples import sample
-    from drr.ui.editor import editor_text, policy_editor, put_text
+    from drr.ui.editor import POLICY_VOCABULARY, editor_text, put_text, yaml_editor
 
     def changed() -> None:
         st.session_state.heard = editor_text("policy")
 
     def body() -> None:
         text = editor_text("policy", sample("equal_share").text())
-        state = policy_editor(text, diagnostics=read_policy(text).diagnostics, key="policy", on_change=changed)
+        state = yaml_editor(
+            text,
+            label="Policy, YAML",
+            vocabulary=POLICY_VOCABULARY,
+            diagnostics=read_policy(text).diagnostics,
+            key="policy",
+            on_change=changed,
+        )
         st.session_state.state = state
         st.button("Replace", on_click=lambda: put_text("policy", "a: 1\n"))
 

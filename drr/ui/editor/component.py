@@ -1,8 +1,8 @@
-"""The policy editor on the page."""
+"""The editor on the page: for policies, and for other YAML that has findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -17,7 +17,12 @@ from drr.ui.editor.marks import marks
 DEBOUNCE_MS = 300
 """How long after the last key the text goes to Python; Ctrl+Enter, a click elsewhere and losing focus do not wait."""
 
-_VOCABULARY = {context: {key: asdict(each) for key, each in keys.items()} for context, keys in KEY_HELP.items()}
+Vocabulary = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Per context the keys that may stand there, with what :class:`~drr.ui.editor.key_help.KeyHelp` says of them."""
+
+POLICY_VOCABULARY: Vocabulary = {
+    context: {key: asdict(each) for key, each in keys.items()} for context, keys in KEY_HELP.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,14 @@ def put_text(key: str, text: str) -> None:
         exchange.put(text)
 
 
-def policy_editor(
+def yaml_editor(
     text: str,
     *,
     diagnostics: Iterable[Diagnostic] = (),
     key: str,
+    label: str,
     height: int = 440,
-    label: str = "Policy, YAML",
+    vocabulary: Vocabulary | None = None,
     debounce_ms: int = DEBOUNCE_MS,
     on_change: Callable[[], None] | None = None,
 ) -> EditorState:
@@ -67,8 +73,9 @@ def policy_editor(
 
     ``text`` is what it should hold. Pass ``editor_text(key, initial)``, or simply what the last call returned; any
     other text replaces the one in the browser, as :func:`put_text` does. ``diagnostics`` belong to
-    ``editor_text(key, text)``. ``height`` is in pixels. ``on_change`` is called, before the script runs, when the user
-    has changed the text; :func:`editor_text` has it then. Works inside of a fragment.
+    ``editor_text(key, text)``. ``height`` is in pixels. ``vocabulary`` is what completion and help know; without one
+    there is neither. ``on_change`` is called, before the script runs, when the user has changed the text;
+    :func:`editor_text` has it then. Works inside of a fragment.
     """
     exchange = _exchange(key)
     if exchange is None:
@@ -80,7 +87,7 @@ def policy_editor(
         "rev": exchange.rev,
         "findings": marks(exchange.text, diagnostics),
         # Once the browser has sent an edit it has the vocabulary, which is most of what there is to send.
-        "vocabulary": None if st.session_state.get(key) else _VOCABULARY,
+        "vocabulary": None if st.session_state.get(key) else vocabulary,
         "key": key,
         "label": label,
         "height": height,

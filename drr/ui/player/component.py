@@ -34,6 +34,8 @@ def player(
     linked: str = "",
     stale: str = "",
     guess: bool | None = None,
+    on_worker: Callable[[int], None] | None = None,
+    press_worker: str = "",
     own_fragment: bool = True,
 ) -> View:
     """Show a recorded run with at least one step, and return what the browser shows of it.
@@ -42,13 +44,17 @@ def player(
     through reruns, other pages, themes and widths, and keeps its simulated time when ``run`` is another one. Players
     with the same ``linked`` text move together in simulated time, or step by step where it begins with ``step:``.
     ``stale`` says, over the dimmed picture, why it is not the one to expect. ``guess`` turns "guess first" on or off
-    whenever it changes; None leaves that to the user. Works inside of a fragment, and makes one of its own: only that
-    runs again while the run is played. Players that move together need one fragment for all, since Streamlit runs one
-    alone where several report at the same moment: ``own_fragment`` False leaves that to the caller.
+    whenever it changes; None leaves that to the user. ``on_worker`` is called, before the script runs, with the index
+    of an endpoint that was pressed on the stage; ``press_worker`` says what that does, such as "Block or free".
+
+    Works inside of a fragment, and makes one of its own: only that runs again while the run is played. Players that
+    move together need one fragment for all, since Streamlit runs one alone where several report at the same moment:
+    ``own_fragment`` False leaves that to the caller.
     """
     begin = messages.middle_decision(run) if start is None else start
-    options = {"parts": list(parts), "linked": linked, "stale": stale, "guess": guess}
-    (_fragment if own_fragment else _draw)(run, key, begin, options)
+    press = press_worker if on_worker is not None else ""
+    options = {"parts": list(parts), "linked": linked, "stale": stale, "guess": guess, "press_worker": press}
+    (_fragment if own_fragment else _draw)(run, key, begin, options, on_worker or _nothing)
     return current_view(run, key, begin)
 
 
@@ -89,11 +95,11 @@ def _carried_over(run: Run, step: int, time_ms: float | None) -> int:
 
 
 @st.fragment
-def _fragment(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
-    _draw(run, key, start, options)
+def _fragment(run: Run, key: str, start: int, options: dict[str, Any], on_worker: Callable[[int], None]) -> None:
+    _draw(run, key, start, options, on_worker)
 
 
-def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
+def _draw(run: Run, key: str, start: int, options: dict[str, Any], on_worker: Callable[[int], None]) -> None:
     catch_up()
     names = run.class_names
     # A class keeps its colour for the whole session, however the policy changes.
@@ -103,7 +109,14 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any]) -> None:
     run_id = pack_id(run)
     blob = pack(run, now, keep=slots)
     note = {"to": key, "plotly": plotly_sources(), "start": start, "turn": _turn(key, (run_id, now.name, slots))}
-    _component()(key=key, data=message(note, blob), default={"view": None}, on_view_change=_nothing)
+
+    def heard() -> None:
+        pressed = current_view(run, key, start).pressed
+        if pressed is not None and pressed != st.session_state.get(f"{key}:pressed"):
+            st.session_state[f"{key}:pressed"] = pressed
+            on_worker(pressed[1])
+
+    _component()(key=key, data=message(note, blob), default={"view": None}, on_view_change=heard)
     view = current_view(run, key, start)
     # One small message for all that changes while playing: every element costs the browser a rendering.
     settings = {**options, "go": st.session_state.get(f"{key}:go")}
@@ -140,8 +153,8 @@ def _turn(name: str, shown: object) -> int:
     return int(turn)
 
 
-def _nothing() -> None:
-    """That the browser reported something is reason enough to run again."""
+def _nothing(_endpoint: int) -> None:
+    """Nobody asked what is pressed."""
 
 
 @cache

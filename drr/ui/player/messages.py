@@ -32,7 +32,8 @@ class View:
 
     ``visit`` is the class visit under the playhead, -1 for the step as a whole; ``log`` are the steps whose reasons are
     missing; ``timeline`` is (panel, unit, width in pixels); ``csv`` asks for a file: number, kinds, class, endpoint;
-    ``heeded`` is the number of the last request to go somewhere that was followed.
+    ``pressed`` is the last press on a worker: number, endpoint; ``heeded`` is the number of the last request to go
+    somewhere that was followed.
     """
 
     step: int
@@ -40,6 +41,7 @@ class View:
     log: tuple[int, ...] = ()
     timeline: tuple[PanelName, Unit, int] | None = None
     csv: tuple[int, tuple[StepKind, ...] | None, int | None, int | None] | None = None
+    pressed: tuple[int, int] | None = None
     heeded: int = 0
 
     @classmethod
@@ -69,8 +71,20 @@ class View:
             kinds = None if asked["kinds"] is None else tuple(StepKind(kind) for kind in asked["kinds"])
             index, endpoint = (int(asked[name]) for name in ("class_index", "endpoint"))
             csv = (int(asked["number"]), kinds, index if index >= 0 else None, endpoint if endpoint >= 0 else None)
-        heeded = int(data["heeded"])
-        return cls(step=step, visit=visit, log=tuple(log), timeline=timeline, csv=csv, heeded=heeded)
+        pressed = None
+        if data.get("pressed"):
+            pressed = int(data["pressed"]["number"]), int(data["pressed"]["endpoint"])
+            if not 0 <= pressed[1] < len(run.endpoint_names):
+                raise ValueError(pressed)
+        return cls(
+            step=step,
+            visit=visit,
+            log=tuple(log),
+            timeline=timeline,
+            csv=csv,
+            pressed=pressed,
+            heeded=int(data["heeded"]),
+        )
 
 
 def said(run: Run, run_id: str, view: View) -> Message:

@@ -13,6 +13,7 @@ from drr.charts.palette import Theme, class_styles
 from drr.charts.stage import stage_json, tone_look
 from drr.charts.stage_layout import stage_layout
 from drr.charts.stage_plan import StageLayout
+from drr.charts.stage_traces import worker_spot
 from drr.charts.stage_values import stage_values
 from drr.charts.survey import survey
 from drr.scheduler.calls import BULK_RULES, CARRY_RULES, QUANTUM_RULES, WINNING_RULES, VisitRule
@@ -106,7 +107,8 @@ def _stages(run: Run, theme: Theme, keep: Mapping[str, int] | None) -> dict[str,
 def plan_json(layout: StageLayout) -> dict[str, Any]:
     """A layout as plain data, without the survey."""
     parts = {name: asdict(getattr(layout, name)) for name in ("ring", "lanes", "deficits", "workers")}
-    return {"width": layout.width, "height": layout.height, **parts}
+    spots = [worker_spot(layout.workers, row) for row in range(len(layout.workers.names))]
+    return {"width": layout.width, "height": layout.height, **parts, "worker_spots": spots}
 
 
 def _rule(rule: VisitRule) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import streamlit as st
 from drr.policy import read_policy
 from drr.policy.edits import set_value
 from drr.policy.samples import sample
-from drr.ui.editor import editor_text, policy_editor, put_text
+from drr.ui.editor import POLICY_VOCABULARY, editor_text, put_text, yaml_editor
 
 KEY = "policy"
 
@@ -43,7 +43,15 @@ def editor() -> None:
     delay_ms = int(st.query_params.get("delay", "0"))
     time.sleep(delay_ms / 1000)
     reading = read_policy(text)
-    state = policy_editor(text, diagnostics=reading.diagnostics, key=KEY, height=460, on_change=note)
+    state = yaml_editor(
+        text,
+        label="Policy, YAML",
+        vocabulary=POLICY_VOCABULARY,
+        diagnostics=reading.diagnostics,
+        key=KEY,
+        height=460,
+        on_change=note,
+    )
     if state.run_requested:
         st.session_state.setdefault("runs", []).append(quanta_of(text))
     st.button("Run", on_click=lambda: st.session_state.setdefault("clicked", []).append(quanta_of(editor_text(KEY))))

@@ -1,4 +1,4 @@
-// The policy editor: CodeMirror 6 as a Streamlit component.
+// The editor of policies and other YAML: CodeMirror 6 as a Streamlit component.
 //
 // Streamlit calls the exported function again whenever Python sends something new, without a cleanup in between: all
 // that must last is kept at the parent element. `data` holds the newest text Python knows and the numbers that say
@@ -38,7 +38,7 @@ function takeParked(data) {
   return {...left, hadFocus: left.hadFocus && performance.now() - left.at < MOMENT_MS};
 }
 
-class PolicyEditor {
+class Editor {
   constructor(parent, data) {
     this.separator = new Compartment();
     this.mayLeave = false; // Escape was the last key: Tab moves on instead of indenting
@@ -139,7 +139,7 @@ class PolicyEditor {
       ]),
       yaml(),
       words,
-      vocabularyExtensions(),
+      vocabularyExtensions(data.key),
       look,
     ];
   }
@@ -151,7 +151,7 @@ class PolicyEditor {
 
   receive(data, post) {
     this.post = post;
-    keepVocabulary(data.vocabulary);
+    keepVocabulary(data.key, data.vocabulary);
     this.debounce = data.debounce_ms;
     this.frame.style.height = `${data.height}px`;
     const version = this.exchange.take(this.view, data, (text) => this.separator.reconfigure(separatorExtension(text)));
@@ -186,9 +186,9 @@ class PolicyEditor {
   }
 }
 
-export default function policyEditor({data, setStateValue, parentElement}) {
+export default function show({data, setStateValue, parentElement}) {
   const isNew = !parentElement.ringsideEditor;
-  const editor = (parentElement.ringsideEditor ??= new PolicyEditor(parentElement, data));
+  const editor = (parentElement.ringsideEditor ??= new Editor(parentElement, data));
   editor.receive(data, setStateValue);
   if (isNew) editor.exchange.sendUnheard(editor.view, data.seq);
   return () => {

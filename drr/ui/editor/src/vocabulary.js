@@ -22,21 +22,23 @@ function namesUnder(doc, keys) {
 const FAMILIES = "policy_family|default_policy_family";
 const NAMED_BY = {policy_family: FAMILIES, default_policy_family: FAMILIES, cache_bucket: "bucket"};
 
-// Python sends the vocabulary until the first edit shows that it is here: it is the same for all editors.
-let vocabulary = {};
+// Python sends an editor's vocabulary until its first edit shows that it is here. An editor may have none.
+const vocabularies = new Map();
 
-export function keepVocabulary(sent) {
-  if (sent) vocabulary = sent;
+export function keepVocabulary(editorKey, sent) {
+  if (sent) vocabularies.set(editorKey, sent);
 }
 
-export function vocabularyExtensions() {
+export function vocabularyExtensions(editorKey) {
+  const keysOf = (place) => vocabularies.get(editorKey)?.[place?.context];
+
   const complete = ({state, pos, explicit}) => {
     const place = placeAt(state.doc, pos);
-    if (!place?.context) return null;
-    const keys = vocabulary[place.context];
+    const keys = keysOf(place);
+    if (!keys) return null;
     const from = pos - place.typed.length;
     if (place.key === null) {
-      if (!keys || (!place.typed && !explicit)) return null;
+      if (!place.typed && !explicit) return null;
       const options = Object.entries(keys)
         .filter(([key]) => !place.taken.has(key))
         .map(([key, help], rank) => ({
@@ -51,7 +53,7 @@ export function vocabularyExtensions() {
     // The half-written word itself is in the text as well, and no suggestion.
     const words = source
       ? namesUnder(state.doc, source).filter((name) => name !== place.typed)
-      : keys?.[place.key]?.words ?? [];
+      : keys[place.key]?.words ?? [];
     if (!words.length) return null;
     return {from, options: words.map((label, rank) => ({label, boost: -rank})), validFor: /^[\w.-]*$/};
   };
@@ -62,7 +64,7 @@ export function vocabularyExtensions() {
       const from = line.from + match.index;
       const to = from + match[1].length;
       if (from > pos || pos > to) continue;
-      const help = vocabulary[placeAt(view.state.doc, to)?.context]?.[match[1]];
+      const help = keysOf(placeAt(view.state.doc, to))?.[match[1]];
       return help ? {pos: from, end: to, above: true, create: () => ({dom: helpCard(match[1], help)})} : null;
     }
     return null;

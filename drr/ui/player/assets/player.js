@@ -12,6 +12,7 @@ import { loadPlotly } from "./plotly.js";
 import { isCall, makeRun, stepAtTime } from "./run.js";
 import { Said } from "./said.js";
 import { Sender } from "./sender.js";
+import { Spots } from "./spots.js";
 import { Stage } from "./stage.js";
 import { guessState, stateAt, visitState } from "./state.js";
 import { Timeline } from "./timeline.js";
@@ -36,7 +37,8 @@ export class Player {
     this.playback = new Playback(this);
     this.transport = new Transport(this);
     this.said = new Said(this);
-    this.stage = new Stage();
+    this.spots = new Spots(this);
+    this.stage = new Stage(this.spots.element);
     this.numbers = new Numbers(this);
     this.timeline = new Timeline(this);
     this.log = new Log(this);
@@ -113,6 +115,7 @@ export class Player {
     this.stage.stage = stage;
     this.stage.fit(width);
     await this.stage.draw(this.Plotly, stage, this.values());
+    this.spots.show(stage, this.settings.press_worker);
     this.showParts();
   }
 
@@ -237,7 +240,7 @@ export class Player {
     const { step, visit } = this.position;
     return {
       run: this.run.id, step, visit, heeded: this.memory.lastGo ?? 0,
-      log: this.log.wanted(), csv: this.log.csvRequest, timeline: this.timeline.wanted(),
+      log: this.log.wanted(), csv: this.log.csvRequest, timeline: this.timeline.wanted(), pressed: this.memory.pressed,
     };
   }
 
@@ -257,6 +260,7 @@ export class Player {
     this.numbers.element.hidden = !settings.parts.includes("numbers");
     this.element.classList.toggle("rp-stale", Boolean(settings.stale));
     this.said.setStale(settings.stale);
+    this.spots.show(this.stage.stage, settings.press_worker);
     if (settings.guess !== null && this.memory.guessSet !== settings.guess) {
       this.memory.guessSet = settings.guess;
       if (this.run) this.setGuessing(settings.guess);

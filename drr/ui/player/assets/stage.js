@@ -8,9 +8,11 @@ const LEAST_SCALE = 0.94;
 const LARGEST_SCALE = 1.3;
 
 export class Stage {
-  constructor() {
+  /** `overlay` is laid over the figure, in its pixels. */
+  constructor(overlay) {
     this.graph = make("div", { class: "rp-graph" });
-    this.element = make("div", { class: "rp-stage" }, this.graph);
+    this.overlay = overlay;
+    this.element = make("div", { class: "rp-stage" }, this.graph, overlay);
     this.stage = null;
   }
 
@@ -24,7 +26,7 @@ export class Stage {
     if (!this.stage) return;
     const { plan } = this.stage;
     const scale = Math.min(width / plan.width, LARGEST_SCALE);
-    this.graph.style.transform = scale === 1 ? "" : `scale(${scale})`;
+    for (const layer of [this.graph, this.overlay]) layer.style.transform = scale === 1 ? "" : `scale(${scale})`;
     this.element.style.height = `${Math.ceil(plan.height * scale)}px`;
   }
 
