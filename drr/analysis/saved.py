@@ -256,24 +256,26 @@ def _look(path: Path) -> Saved | None:
 
 
 def compare_saved(first: Saved, second: Saved) -> pd.DataFrame:
-    """Figures of two runs or of two sweeps side by side, with the difference (second minus first).
+    """Figures of two runs or of two sweeps side by side: a line per figure, with the difference (second minus first).
 
-    Runs are joined by rule and class, sweeps by rule, class and the settings that both vary.
+    Runs are joined by rule and class, sweeps by rule, class and the settings that both vary. The columns of the two are
+    called by their names.
     """
+    if first.name == second.name:
+        raise DrrError(f"{first.name} is compared with itself; name two different ones")
     if first.kind != second.kind:
-        raise DrrError(
-            f"{first.name} is a {first.kind} and {second.name} a {second.kind}: they have nothing to compare"
-        )
-    tables = [saved_figures(each) for each in (first, second)]
-    keys = [name for name in tables[0].columns if name in tables[1].columns and name not in _COMPARED]
-    joined = tables[0].merge(tables[1], on=keys, suffixes=(f" {first.name}", f" {second.name}"))
+        kinds = f"{first.name} is a {first.kind} and {second.name} a {second.kind}"
+        raise DrrError(f"{kinds}: they have nothing to compare")
+    long = []
+    for each in (first, second):
+        table = saved_figures(each)
+        keys = [name for name in table.columns if name not in _COMPARED]
+        long.append(table.melt(keys, list(_COMPARED), "figure", each.name))
+    shared = [name for name in long[0].columns if name in long[1].columns]
+    joined = long[0].merge(long[1], on=shared)[[*shared, first.name, second.name]]
     if joined.empty:
         raise DrrError(f"{first.name} and {second.name} have no class, rule and setting in common")
-    columns = {name: joined[name] for name in keys}
-    for figure in _COMPARED:
-        a, b = joined[f"{figure} {first.name}"], joined[f"{figure} {second.name}"]
-        columns |= {f"{figure} {first.name}": a, f"{figure} {second.name}": b, f"{figure}, difference": b - a}
-    return pd.DataFrame(columns)
+    return joined.assign(difference=joined[second.name] - joined[first.name])
 
 
 _COMPARED = ("got_share", "wait_p50_ms", "wait_p95_ms", "refused", "service_tokens")

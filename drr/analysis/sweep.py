@@ -69,7 +69,8 @@ class Span:
         return self._given(min(max(value, self.low), self.high) if 0 < share < 1 else (self.low, self.high)[share > 0])
 
     def _given(self, value: float) -> Value:
-        return round(value) if self.is_whole else float(f"{value:.12g}")
+        short = float(f"{value:.12g}")
+        return round(value) if self.is_whole or short.is_integer() else short
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,47 +189,16 @@ def heat_figure(
     across, up = (sorted(set(rows[axis.path])) for axis in axes)
     cells = [[float("nan")] * len(across) for _ in up]
     texts = [[""] * len(across) for _ in up]
-    marks: dict[str, list[Any]] = {"x": [], "y": [], "point": [], "text": []}
-    values = zip(
-        rows[axes[0].path], rows[axes[1].path], rows["point"], _column(rows, figure, quantity.per), strict=True
-    )
-    for x, y, point, value in values:
+    marks: list[tuple[int, int, int, str]] = []
+    values = _column(rows, figure, quantity.per)
+    for x, y, point, value in zip(rows[axes[0].path], rows[axes[1].path], rows["point"], values, strict=True):
         column, row = across.index(x), up.index(y)
         cells[row][column] = float("nan") if value is None else value
-        marks["x"].append(column)
-        marks["y"].append(row)
-        marks["point"].append(point)
         said = "none" if value is None else f"{value:.1%}" if quantity.ticks.endswith("%") else f"{value:,.4g}"
-        marks["text"].append(f"{_number(x)} and {_number(y)}: {said}")
         texts[row][column] = f"<b>{said}</b>" if (x, y) == (axes[0].now, axes[1].now) else said
-    low, high = mix(theme.ground, theme.ink, 0.06), theme.colour(0)
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "heatmap",
-            "z": cells,
-            "colorscale": [[0, low], [1, high]],
-            "xgap": 2,
-            "ygap": 2,
-            "hoverinfo": "skip",
-            "text": texts,
-            "texttemplate": "%{text}" if len(across) <= _CELLS_WITH_TEXT else "",
-            "textfont": {"size": 11},
-            "colorbar": {"thickness": 10, "tickformat": quantity.ticks, "outlinewidth": 0, "tickfont": {"size": 11}},
-        },
-        # Cells of a heat map cannot be clicked, so a mark that nobody sees lies on every one.
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": marks["x"],
-            "y": marks["y"],
-            "customdata": marks["point"],
-            "hovertext": marks["text"],
-            "hoverinfo": "text",
-            "marker": {"size": 22, "symbol": "square", "opacity": 0},
-            "selected": {"marker": {"opacity": 0}},
-            "unselected": {"marker": {"opacity": 0}},
-        },
-    ]
+        marks.append((column, row, int(point), f"{_number(x)} and {_number(y)}: {said}"))
+    with_text = len(across) <= _CELLS_WITH_TEXT
+    traces = [_cells(cells, texts, quantity, theme, with_text=with_text), _cell_marks(marks)]
     made = small_figure(traces, theme, x_title=axes[0].title, y_title=axes[1].title)
     made.update_layout(height=WIDE_HEIGHT, showlegend=False, clickmode="event+select", dragmode=False)
     made.update_xaxes(tickvals=list(range(len(across))), ticktext=[_tick(value, axes[0]) for value in across])
@@ -241,6 +210,40 @@ def heat_figure(
             type="rect", x0=x - 0.48, x1=x + 0.48, y0=y - 0.48, y1=y + 0.48, line={"color": theme.ink, "width": 2}
         )
     return made
+
+
+def _cells(
+    cells: list[list[float]], texts: list[list[str]], quantity: Quantity, theme: Theme, *, with_text: bool
+) -> dict[str, Any]:
+    return {
+        "type": "heatmap",
+        "z": cells,
+        "colorscale": [[0, mix(theme.ground, theme.ink, 0.06)], [1, theme.colour(0)]],
+        "xgap": 2,
+        "ygap": 2,
+        "hoverinfo": "skip",
+        "text": texts,
+        "texttemplate": "%{text}" if with_text else "",
+        "textfont": {"size": 11},
+        "colorbar": {"thickness": 10, "tickformat": quantity.ticks, "outlinewidth": 0, "tickfont": {"size": 11}},
+    }
+
+
+def _cell_marks(marks: Sequence[tuple[int, int, int, str]]) -> dict[str, Any]:
+    """Cells of a heat map cannot be clicked, so a mark that nobody sees lies on every one."""
+    unseen = {"marker": {"opacity": 0}}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [column for column, _, _, _ in marks],
+        "y": [row for _, row, _, _ in marks],
+        "customdata": [point for _, _, point, _ in marks],
+        "hovertext": [text for _, _, _, text in marks],
+        "hoverinfo": "text",
+        "marker": {"size": 22, "symbol": "square", "opacity": 0},
+        "selected": unseen,
+        "unselected": unseen,
+    }
 
 
 # Waits against each other

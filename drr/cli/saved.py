@@ -131,6 +131,6 @@ def _query(options: argparse.Namespace, folder: Path) -> int:
 
 
 def _print(frame: pd.DataFrame) -> None:
-    print(frame.head(MOST_LINES).to_string(index=False, na_rep="-", float_format=lambda value: f"{value:,.4g}"))
+    print(frame.head(MOST_LINES).to_string(index=False, na_rep="-", float_format=lambda value: f"{value:,.6g}"))
     if len(frame) > MOST_LINES:
         print(f"and {len(frame) - MOST_LINES:,} more lines")

@@ -32,13 +32,17 @@ class Knob:
     is_whole: bool = True
 
     def axis(self, low: float, high: float, steps: int) -> Axis:
-        """The axis from ``low`` to ``high``; the value of now is among its values where it lies between."""
+        """The axis from ``low`` to ``high``; where the value of now lies between, the nearest one gives way to it."""
         spacing: Spacing = self.spacing if low > 0 else "linear"
-        values = Span(low, high, spacing, self.is_whole).values(steps)
-        if low <= self.now <= high:
-            now = int(self.now) if self.is_whole else self.now
-            values = tuple(sorted({*values, now}, key=float))
-        return Axis(self.path, values)
+        values = list(Span(low, high, spacing, self.is_whole).values(steps))
+        now = int(self.now) if float(self.now).is_integer() else self.now
+        if low < now < high and now not in values:
+            inner = range(1, len(values) - 1)
+            if inner:
+                values[min(inner, key=lambda place: abs(float(values[place]) - now))] = now
+            else:
+                values.append(now)
+        return Axis(self.path, tuple(sorted(values, key=float)))
 
     def setting(self, axis: Axis) -> SettingAxis:
         """How the axis is drawn."""

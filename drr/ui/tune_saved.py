@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any, cast
@@ -35,7 +36,6 @@ LAB_RUN = "the Lab's run"
 _SWEEPS = {"the sweep over one number": "one", "the sweep over two numbers": "two"}
 _NAME, _WHAT, _JOB, _SAID = "tune:save:name", "tune:save:what", "tune:save:job", "tune:save:said"
 _TABLE = "tune:saved:table"
-_PERCENT = ("got_share",)
 
 
 def folder() -> Path | None:
@@ -147,19 +147,40 @@ def _list(place: Path, found: list[Saved]) -> bool:
         return False
 
 
+_TITLES = {
+    "cursor_rule": "rule",
+    "policy_class": "class",
+    "got_share": "share",
+    "wait_p50_ms": "median wait, s",
+    "wait_p95_ms": "wait, 95 of 100 within, s",
+    "refused": "refused",
+    "service_tokens": "tokens",
+}
+
+
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table of figures for people: shares in percent, times and counts with separators."""
-    shown = frame.copy()
-    for name in frame.columns:
-        if name.startswith(_PERCENT):
-            shown[name] = [_cell(value, 100, " %") for value in frame[name]]
-        elif frame[name].dtype.kind == "f":
-            shown[name] = [_cell(value) for value in frame[name]]
-    return shown
+    """A table of figures for people: shares in percent, times in seconds, counts with separators."""
+    if "figure" in frame.columns:
+        shown = frame.copy()
+        for name in frame.columns[list(frame.columns).index("figure") + 1 :]:
+            cells = zip(frame["figure"], frame[name], strict=True)
+            shown[name] = [_cell(figure, value, is_difference=name == "difference") for figure, value in cells]
+        shown["figure"] = [_TITLES[figure] for figure in frame["figure"]]
+        return shown.rename(columns=_TITLES)
+    figures = [name for name in frame.columns if name in _TITLES and frame[name].dtype.kind == "f"]
+    shown = frame.assign(**{name: [_cell(name, value) for value in frame[name]] for name in figures})
+    return shown.rename(columns=_TITLES)
 
 
-def _cell(value: float, times: float = 1.0, unit: str = "") -> str:
-    return "–" if value != value else f"{value * times:,.1f}".removesuffix(".0") + unit  # NaN is not itself
+def _cell(figure: str, value: float, *, is_difference: bool = False) -> str:
+    if math.isnan(value):
+        return "–"
+    sign = "+" if is_difference and value else ""
+    if figure == "got_share":
+        return f"{value * 100:{sign}.1f}" + (" points" if is_difference else " %")
+    if figure.endswith("_ms"):
+        return f"{value / 1000:{sign},.2f}"
+    return f"{value:{sign},.1f}".removesuffix(".0")
 
 
 def _one(saved: Saved) -> bool:
