@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from drr import __version__
+from drr.cli import app, main
 from tests.support import ROOT
 
 FIND_COMPONENTS = """
@@ -79,3 +81,48 @@ def test_streamlit_finds_the_components_of_a_checkout() -> None:
 def test_streamlit_finds_the_components_of_an_installed_wheel(unpacked_wheel: Path) -> None:
     expected = {name: str((unpacked_wheel / folder).resolve()) for name, folder in declared_components().items()}
     assert components_streamlit_finds(unpacked_wheel) == expected
+
+
+def test_the_app_listens_on_loopback_and_follows_the_named_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "name", "other")  # one that starts the server as a child
+    monkeypatch.setattr(subprocess, "call", lambda command: started.append(command) or 7)
+    monkeypatch.chdir(tmp_path)
+    assert main(["app", "--policy", "mine.yaml"]) == 7
+    serve = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.address", "127.0.0.1"]
+    assert started == [[*serve, "--server.port", "8501", "--", "--policy", str(tmp_path / "mine.yaml")]]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "is_told"),
+    [("0.0.0.0", True), ("::", True), ("build-7", True), ("::1", False), ("localhost", False), ("127.0.0.9", False)],
+)
+def test_whoever_opens_the_app_to_others_is_told_what_that_means(
+    address: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "name", "other")
+    monkeypatch.setattr(subprocess, "call", lambda command: 0)
+    assert main(["app", "--address", address, "--port", "80"]) == 0
+    assert ("needs no password" in capsys.readouterr().err) is is_told
+
+
+def test_an_installation_without_pages_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(app, "_SCRIPTS", (tmp_path / "app.py", tmp_path / "_app" / "app.py"))
+    assert main(["app"]) == 2
+    assert "the pages are not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "٨٠"])
+def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["app", f"--port={port}"])
+    assert "a whole number from 1 to 65535" in capsys.readouterr().err
+
+
+def test_the_changelog_has_the_version() -> None:
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from drr import __version__
+from drr.cli import app as app_verb
 from drr.cli import compare_real as compare_real_verb
 from drr.cli import explain as explain_verb
 from drr.cli import export as export_verb
@@ -26,6 +27,7 @@ from drr.cli import verify as verify_verb
 from drr.errors import DrrError
 
 VERBS = (
+    app_verb,
     validate_verb,
     run_verb,
     explain_verb,
