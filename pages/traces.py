@@ -9,11 +9,15 @@ from drr.ui import front_door, traces, traces_panel, traces_state
 front_door.require("Traces")
 
 traces_state.prepare()
-if not traces_state.files():
-    traces_panel.show_start()
-    st.stop()
-
 left, right = st.container(key="sides").columns([4, 9], gap="large")
+with left:
+    traces_panel.show_uploader()
+    if not traces_state.files():
+        traces_panel.show_sample_button()
+with right:
+    if not traces_state.files():
+        traces_panel.show_start()
+        st.stop()
 with left:
     traces_panel.show_files()
 with right:

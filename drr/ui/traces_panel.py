@@ -27,37 +27,51 @@ CLOCKS = {
     "as_written": "as the times are written",
 }
 VALUES_SHOWN = 6
+# The page has a list of the files of its own, which says more and outlives the uploader.
+_CSS = """
+<style>
+.st-key-traces-upload [data-testid="stFileChip"]:not(
+  :has([data-testid="stFileChipIconSpinner"], [data-testid="stFileChipIconError"])) { display: none; }
+</style>
+"""
 _NO_HEADER = "no header"
 
 
+def show_uploader() -> None:
+    """The place to drop files, and what of them is no trace."""
+    st.html(_CSS)
+    st.file_uploader(
+        "Trace files, .gz too; several are put on one clock",
+        key=traces_state.UPLOAD,
+        accept_multiple_files=True,
+        on_change=traces_state.take_drop,
+        max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
+    )
+    for file_id, error in st.session_state["traces:errors"]:
+        said, button = st.columns([9, 1], vertical_alignment="top")
+        said.error(plain(error))
+        button.button(
+            *("✕", f"traces:dismiss:{file_id}"),
+            type="tertiary",
+            help="Understood",
+            on_click=traces_state.dismiss,
+            args=(file_id,),
+        )
+
+
+def show_sample_button() -> None:
+    """For those who have no trace at hand."""
+    st.button("Nothing at hand? Take a made-up trace", on_click=traces_state.take_sample, width="stretch")
+
+
 def show_start() -> None:
-    """The empty page: what it is for, and what to do."""
+    """What the page is for, while there is no trace."""
     st.subheader("Bring a trace, see it, run it", anchor=False)
     st.markdown(
         "Drop the requests of a real deployment: **Mooncake** or **Qwen-Bailian** JSONL, **Azure** or **BurstGPT** "
         "CSV, or any JSONL or CSV with time and prompt length. See when requests come, how long they are and what a "
         "prefix cache can save; cut a window, map the requests to policy classes, and run them in the Lab."
     )
-    _uploader("Trace files, .gz too; several are put on one clock")
-    show_errors()
-    st.button("Nothing at hand? Take a made-up trace", on_click=traces_state.take_sample)
-
-
-def _uploader(label: str) -> None:
-    st.file_uploader(
-        label,
-        key=traces_state.upload_key(),
-        accept_multiple_files=True,
-        on_change=traces_state.take_drop,
-        args=(traces_state.upload_key(),),
-        max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
-    )
-
-
-def show_errors() -> None:
-    """What was dropped and is no trace."""
-    for error in st.session_state["traces:errors"]:
-        st.error(plain(error))
 
 
 def show_files() -> None:
@@ -65,9 +79,6 @@ def show_files() -> None:
     held = traces_state.files()
     for each in held:
         _file(each)
-    show_errors()
-    with st.expander("Add files", expanded=False):
-        _uploader("Several files are put on one clock")
     if len(held) > 1:
         st.selectbox("One clock for all files", list(CLOCKS), key="traces:clock", format_func=CLOCKS.__getitem__)
         if any(_has_blocks(each) for each in held):

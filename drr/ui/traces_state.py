@@ -22,7 +22,8 @@ from drr.workload.traces_formats import TraceSpec
 from drr.workload.traces_sample import NAME, sample_trace
 
 MOST_FILES = 16
-_UPLOAD = "traces:upload:"
+UPLOAD = "traces:upload"
+"""Key of the uploader. It stays where it is on the page: one that moves loses what is on its way up."""
 AUTOMATIC = "automatic"
 """The clock of several files where nothing is said: by date where all have dates, else as written."""
 LAB = "the Lab's"
@@ -33,6 +34,7 @@ CACHE_TOKENS = EngineOptions().num_gpu_blocks * EngineOptions().block_size
 DEFAULTS: dict[str, object] = {
     "traces:files": (),
     "traces:errors": (),
+    "traces:taken": frozenset(),
     "traces:lenient": False,
     "traces:clock": AUTOMATIC,
     "traces:shared_blocks": False,
@@ -46,7 +48,6 @@ DEFAULTS: dict[str, object] = {
     "traces:block_size": 512,
     "traces:num_gpu_blocks": CACHE_TOKENS // 512,
     "traces:revision": 0,
-    "traces:drops": 0,
 }
 
 
@@ -56,7 +57,7 @@ def prepare() -> None:
     state = st.session_state
     copies: dict[str, object] = state.setdefault("traces:copies", {})
     # Streamlit forgets the widgets of a page that is left; their keys may then hold values from long ago.
-    was_here = f"{_UPLOAD}{copies.get('traces:drops')}" in state
+    was_here = UPLOAD in state
     for name, value in DEFAULTS.items():
         state[name] = copies[name] = state[name] if was_here else copies.get(name, value)
 
@@ -67,30 +68,30 @@ def files() -> tuple[TraceWorkload, ...]:
     return found
 
 
-def upload_key() -> str:
-    """Key of the uploader; it is a new one after every drop, since the page keeps the files itself."""
-    return f"{_UPLOAD}{st.session_state['traces:drops']}"
+def take_drop() -> None:
+    """Take what was dropped since the last time; what is no trace is named, and everything else stays.
 
-
-def take_drop(key: str) -> None:
-    """Take what was dropped on the uploader ``key``; what is no trace is named, and everything else stays."""
+    The browser sends the files of one drop when it has them, perhaps not all at once.
+    """
     state = st.session_state
-    dropped = state.get(key)
-    if not dropped:
-        return
-    state["traces:drops"] += 1
-    errors = []
-    for each in dropped:
+    for each in state[UPLOAD]:
+        if each.file_id in state["traces:taken"]:
+            continue
+        state["traces:taken"] |= {each.file_id}
         try:
             _add(each.name, each.getvalue())
         except DrrError as error:
-            errors.append(f"{each.name}: {error}")
-    state["traces:errors"] = tuple(errors)
+            state["traces:errors"] += ((each.file_id, f"{each.name}: {error}"),)
+
+
+def dismiss(file_id: str) -> None:
+    """Forget what was said about a refused file."""
+    state = st.session_state
+    state["traces:errors"] = tuple(each for each in state["traces:errors"] if each[0] != file_id)
 
 
 def take_sample() -> None:
     """Take the made-up trace."""
-    st.session_state["traces:errors"] = ()
     _add(NAME, sample_trace())
 
 
