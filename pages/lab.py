@@ -39,8 +39,7 @@ inputs = lab_state.inputs()
 left, right = st.container(key="sides").columns([4, 9], gap="large")
 with left:
     workload_scenarios.show(inputs.experiment)
-    tabs = ["Policy", "Workload", "Workers"]
-    policy, workload, workers = st.tabs(tabs, key=lab_state.TAB, on_change="rerun")
+    policy, workload, workers = st.tabs(lab_state.TABS, key=lab_state.TAB, on_change="rerun")
     with policy:
         asked_by_key = policy_tab.show(inputs)
         policy_tab.show_commands(inputs.reading)
@@ -76,7 +75,9 @@ with right:
             press_worker=workload_typed.BLOCK_OR_FREE,
         )
         export.show(view.run, slot="lab", title="A run in Ringside")
-        results.show_figures(view.run)
+        # The browser takes long to load what draws tables, and the stage matters more.
+        if stage_view.is_up("lab"):
+            results.show_figures(view.run)
         slo.show(view.run, inputs.experiment)
 
 with doctor:

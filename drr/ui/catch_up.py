@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from drr.ui.editor import editor_text
-from drr.ui.lab_state import DEFAULTS, POLICY_EDITOR, TAB
+from drr.ui.lab_state import DEFAULTS, POLICY_EDITOR, TAB, TABS
 
 _DRAWN, _DUE = "lab:drawn", "lab:page_is_due"
 
@@ -41,4 +41,4 @@ def _held() -> tuple[object, ...]:
     """What the Lab's picture depends on, as the browser last said it."""
     state = st.session_state
     policy = editor_text(POLICY_EDITOR, state["lab:policy"])
-    return (policy, state.get(TAB), *(state.get(name) for name in DEFAULTS))
+    return (policy, state.get(TAB) or TABS[0], *(state.get(name) for name in DEFAULTS))

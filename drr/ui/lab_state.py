@@ -66,6 +66,7 @@ LARGEST_NUMBER = 2**53 - 1
 
 STAGE = "lab:stage"
 """Key of the player that shows the Lab's run."""
+TABS = ("Policy", "Workload", "Workers")
 TAB = "lab:tab"
 """Key of the tabs on the left."""
 POLICY_EDITOR = "lab:policy_editor"

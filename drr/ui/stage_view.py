@@ -13,6 +13,11 @@ from drr.ui.player.messages import View
 __all__ = ["show", "warm_up"]
 
 
+def is_up(slot: str, key: str = "stage") -> bool:
+    """Whether the browser has drawn the player once; until then the page is better off without heavy parts."""
+    return bool(st.session_state.get(f"{slot}:{key}:up"))
+
+
 def show(
     run: Run,
     *,

@@ -33,7 +33,7 @@ WAITS = {
     "without_service_ms": "longest without service",
 }
 _MOST_LINES = 8
-KEY_TO_RULES = "full line: documented · dashed with open marks: carry, the shipped router · dotted: asked for"
+KEY_TO_RULES = "Full line: documented · dashed with open marks: carry, the shipped router · dotted: asked for"
 
 
 def show_start(base: Experiment | None) -> None:

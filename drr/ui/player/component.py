@@ -12,7 +12,7 @@ import streamlit as st
 
 from drr.charts.palette import class_slots
 from drr.simulation.recording import Run
-from drr.ui.catch_up import catch_up
+from drr.ui.catch_up import catch_up, note_due
 from drr.ui.look import theme
 from drr.ui.player import messages
 from drr.ui.player.messages import View, message
@@ -111,6 +111,9 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any], on_worker: Ca
     note = {"to": key, "plotly": plotly_sources(), "start": start, "turn": _turn(key, (run_id, now.name, slots))}
 
     def heard() -> None:
+        if not st.session_state.get(f"{key}:up"):
+            st.session_state[f"{key}:up"] = True
+            note_due()
         pressed = current_view(run, key, start).pressed
         if pressed is not None and pressed != st.session_state.get(f"{key}:pressed"):
             st.session_state[f"{key}:pressed"] = pressed
