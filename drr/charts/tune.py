@@ -200,7 +200,9 @@ def heat_figure(
     with_text = len(across) <= _CELLS_WITH_TEXT
     traces = [_cells(cells, texts, quantity, theme, with_text=with_text), _cell_marks(marks)]
     made = small_figure(traces, theme, x_title=axes[0].title, y_title=axes[1].title)
-    made.update_layout(height=WIDE_HEIGHT, showlegend=False, clickmode="event+select", dragmode=False)
+    plain = {"bgcolor": theme.ground, "bordercolor": theme.muted, "font": {"color": theme.ink}}
+    made.update_layout(height=WIDE_HEIGHT, showlegend=False, hoverlabel=plain)
+    made.update_layout(clickmode="event+select", dragmode=False)
     made.update_xaxes(tickvals=list(range(len(across))), ticktext=[_tick(value, axes[0]) for value in across])
     labels = [_tick(value, axes[1]).replace("<br>", " ") for value in up]
     made.update_yaxes(tickvals=list(range(len(up))), ticktext=labels, showgrid=False)
