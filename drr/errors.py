@@ -30,6 +30,18 @@ class WorkloadError(DrrError, ValueError):
     """A trace, a typed workload or a workload spec cannot be read; the text says where, what and what is allowed."""
 
 
+class TooManyRequestsError(WorkloadError):
+    """A workload is larger than whoever runs it allows; ``count`` is how many requests it has."""
+
+    def __init__(self, count: int, most: int) -> None:
+        super().__init__(count, most)
+        self.count = count
+        self.most = most
+
+    def __str__(self) -> str:
+        return f"the workload has {self.count:,} requests, at most {self.most:,} are run here"
+
+
 class EngineOptionError(DrrError, ValueError):
     """An option of the worker model is unknown or out of range."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from drr.errors import DrrError
+from drr.errors import DrrError, TooManyRequestsError, WorkloadError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,16 @@ class Limit:
         if found <= self.value:
             return None
         return f"{found:,} {self.what} are more than the {self.value:,} that are allowed here ({self.variable} sets it)"
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Have a workload that is too large refused by the name of this limit."""
+        try:
+            yield
+        except TooManyRequestsError as error:
+            raise WorkloadError(
+                f"{self.exceeded(error.count) or error}: take fewer, or run it with python -m drr run"
+            ) from None
 
 
 REQUESTS_PER_RUN = Limit("RINGSIDE_MAX_REQUESTS", 500_000, "requests in one run")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import ClassVar, get_args
 
-from drr.errors import WorkloadError
+from drr.errors import TooManyRequestsError, WorkloadError
 from drr.policy import load_policy
 from drr.policy.schema import Profile, synthetic_profile
 from drr.router.endpoints import Worker
@@ -112,17 +112,14 @@ class Experiment:
     def run(self, progress: Progress | None = None, *, max_requests: int | None = None, record: bool = True) -> Run:
         """Run it. ``progress(over, total)`` may raise to end the run early.
 
-        More than ``max_requests`` requests raise :class:`WorkloadError` before anything starts.
+        More than ``max_requests`` requests raise :class:`TooManyRequestsError` before anything starts.
         """
         if isinstance(self.workload, TypedWorkload):
             return self._run_typed(self.workload)
         profile = self.profile()
         requests, trace_block_size = self.workload.load(profile, progress)
         if max_requests is not None and len(requests) > max_requests:
-            raise WorkloadError(
-                f"the workload has {len(requests):,} requests, at most {max_requests:,} are run here: "
-                "take fewer, or run it with python -m drr run"
-            )
+            raise TooManyRequestsError(len(requests), max_requests)
         return replay(
             profile,
             requests,
