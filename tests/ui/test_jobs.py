@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from drr.errors import TooManyRequestsError, WorkloadError
 from drr.ui.jobs import Job, RunPool
+from drr.ui.run_task import RunTask
+from drr.workload.scenarios import scenario
 from tests.ui.pool_tasks import Answer, Deaf, Dies, Fails, UntilReleased
 
 SECONDS = 20.0
@@ -30,6 +34,17 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 def running(job: Job) -> bool:
     return job.state == "running" and job.total > 0
+
+
+def test_a_run_that_is_too_large_names_the_limit_and_who_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGSIDE_MAX_REQUESTS", "100")
+    with pytest.raises(WorkloadError, match=r"640 requests in one run .*the 100 that.*RINGSIDE_MAX_REQUESTS sets it"):
+        RunTask(scenario("premium_burst").experiment, 100).run(lambda over, total: None)
+
+
+def test_a_workload_that_is_too_large_is_refused_alike_in_another_process() -> None:
+    error = pickle.loads(pickle.dumps(TooManyRequestsError(640, 100)))
+    assert (error.count, str(error)) == (640, "the workload has 640 requests, at most 100 are run here")
 
 
 def test_a_job_gives_its_result_and_its_progress(pool: RunPool) -> None:
