@@ -10,6 +10,7 @@ seeds the search has not seen, and these figures are the prediction.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -85,11 +86,12 @@ def solve(
     seeds: int = 10,
     progress: Progress | None = None,
     max_requests: int | None = None,
+    most_seconds: float = math.inf,
 ) -> Solution:
     """Look for quanta with which the goals are kept under each of ``rules``.
 
-    ``progress(candidates tried, at most so many)`` may raise to end the search. Raises :class:`WorkloadError` where
-    there is nothing to look for.
+    ``progress(candidates tried, at most so many)`` may raise to end the search; after ``most_seconds`` it ends with the
+    best that was found so far, and says so. Raises :class:`WorkloadError` where there is nothing to look for.
     """
     if experiment.arbiter != "drr":
         raise WorkloadError("quanta decide under the router's own arbiter alone; choose Deficit Round Robin")
@@ -97,7 +99,7 @@ def solve(
         raise WorkloadError("there is no policy to find quanta for")
     if not 2 <= seeds <= MOST_SEEDS:
         raise WorkloadError(f"{seeds} seeds; 2 to {MOST_SEEDS} are allowed")
-    search = _Search(experiment, tuple(goals), tuple(rules), seeds, progress, max_requests)
+    search = _Search(experiment, tuple(goals), tuple(rules), seeds, _Terms(progress, max_requests, most_seconds))
     return search.solution()
 
 
@@ -124,6 +126,15 @@ class _Candidate:
         return not any(self.violations.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What a search may take, and whom it tells."""
+
+    progress: Progress | None
+    max_requests: int | None
+    most_seconds: float
+
+
 class _Search:
     def __init__(
         self,
@@ -131,11 +142,11 @@ class _Search:
         goals: tuple[Goal, ...],
         rules: tuple[CursorRule, ...],
         seeds: int,
-        progress: Progress | None,
-        max_requests: int | None,
+        terms: _Terms,
     ) -> None:
         self._base, self._goals, self._rules = experiment, goals, rules
-        self._progress, self._max_requests = progress, max_requests
+        self._progress, self._max_requests = terms.progress, terms.max_requests
+        self._until_s = time.monotonic() + terms.most_seconds
         self._first_seed = own_seed(experiment)
         self._seeds, self._asked_seeds = seeds, seeds
         self._runs = 0
@@ -197,6 +208,7 @@ class _Search:
     # Judging
 
     def _candidate(self, parts: Mapping[str, float]) -> _Candidate:
+        parts = _normal(parts)
         whole = dict(parts)
         rest = {name: quantum for name, quantum in self._before if name in self._rest}
         for name in self._rest:
@@ -204,7 +216,7 @@ class _Search:
         whole.pop("", None)
         ordered = {name: whole[name] for name, _ in self._before}
         quanta = small_quanta(ordered, self._caps)
-        made = _Candidate(quanta, dict(parts), self._rows(quanta))
+        made = _Candidate(quanta, parts, self._rows(quanta))
         self._judge(made)
         self._tried.append(made)
         return made
@@ -276,7 +288,9 @@ class _Search:
         return best
 
     def _is_enough(self, best: _Candidate) -> bool:
-        """Whether nothing can be better: all goals are kept right at the start, and none asks for more."""
+        """Whether nothing can be better (all goals are kept at the start, none asks for more), or time is up."""
+        if time.monotonic() > self._until_s:
+            return True
         return best.keeps_all and best.score[2] == 0 and all(goal.relation != "max" for goal in self._goals)
 
     def _around(self, parts: Mapping[str, float], step: float) -> list[dict[str, float]]:
@@ -290,7 +304,7 @@ class _Search:
 
     def solution(self) -> Solution:
         """Search, predict, and search again with a margin while the prediction misses what the search kept."""
-        self._start = self._asked_parts()
+        self._start = _normal(self._asked_parts())
         best = None
         for margin in MARGINS:
             self._margin = margin
@@ -315,10 +329,15 @@ class _Search:
             is_met=is_met,
             predicted=predicted,
             binding=binding(best.parts, tried) if is_met else "",
-            notes=(*filter(None, [beyond]), *said),
+            notes=(*filter(None, [beyond, self._in_time()]), *said),
             rows=rows,
             runs=self._runs,
         )
+
+    def _in_time(self) -> str:
+        if time.monotonic() <= self._until_s:
+            return ""
+        return "Time was up before the search had ended: this is the best so far. `python -m drr solve` takes its time."
 
     def _fresh(self, quanta: Quanta) -> Rows:
         """The figures of seeds the search has not seen; the same again where nothing is drawn at random."""
@@ -337,6 +356,12 @@ class _Search:
             for goal in self._goals
             for rule in self._rules
         )
+
+
+def _normal(parts: Mapping[str, float]) -> dict[str, float]:
+    """Parts of a whole that add up to 1."""
+    total = math.fsum(parts.values())
+    return {name: part / total for name, part in parts.items()}
 
 
 def _typical(goal: Goal, values: Sequence[float | None]) -> float | None:

@@ -24,12 +24,13 @@ def quanta_text(quanta: Sequence[tuple[str, int]]) -> str:
 
 
 def binding(parts: Mapping[str, float], tried: Sequence[_Tried]) -> str:
-    """Which goal the nearest quanta miss that were tried and keep not all of them; "" where all near ones do."""
-    missing = [
-        (sum(abs(math.log(part / parts[name])) for name, part in other.items()), quanta, violations)
-        for quanta, other, violations in tried
-        if any(violations.values())
-    ]
+    """Which limit the nearest quanta miss that were tried and miss one; "" where all near ones keep them."""
+    missing = []
+    for quanta, other, violations in tried:
+        limits = {goal: violation for goal, violation in violations.items() if goal.is_limit and violation}
+        if limits:
+            far = sum(abs(math.log(part / parts[name])) for name, part in other.items())
+            missing.append((far, quanta, limits))
     distance, quanta, violations = min(missing, key=lambda each: each[0], default=(math.inf, (), {}))
     if distance > NEAR:
         return ""

@@ -22,6 +22,7 @@ from drr.workload.experiment import Experiment
 
 VIEW = "goals"
 _LINES, _ADD, _SEARCH, _FOUND = "tune:goal_lines", "tune:goal_add", "tune:goals:search", "tune:goals:found"
+_BEGUN = "tune:goals:begun"
 _RULES = {"both": "both rules", "carry": "shipped (carry)", "documented": "documented"}
 
 
@@ -45,7 +46,8 @@ def show(base: Experiment) -> bool:
     """The whole view; True when the quanta were sent to the Lab."""
     names = [each.name for each in base.profile().classes]
     state = st.session_state
-    if not state[_LINES].strip() and len(names) > 1:
+    if not state.get(_BEGUN) and len(names) > 1:
+        state[_BEGUN] = True
         state[_LINES] = f"{names[0]} share = 75 %\n{names[1]} wait p95 <= 8 s\nevery class without service <= 5 s"
     left, right = st.container(key="sides").columns([4, 9], gap="large")
     with left:

@@ -12,9 +12,12 @@ from drr.analysis.solver_goals import Goal
 from drr.analysis.sweep import Trial
 from drr.analysis.sweep_running import TrialResult, run_trial
 from drr.scheduler.ring import CursorRule
+from drr.ui.limits import SECONDS_PER_RUN
 from drr.ui.worker_process import Progress
 from drr.workload.experiment import Experiment
 
+SEARCH_PART = 0.6
+"""Part of the time a job may take after which a search ends with what it has; the rest is for the prediction."""
 SLICE_SECONDS = 3.0
 """A sweep is done in slices of about this long, so that others get their turn and little is lost on a cancel."""
 
@@ -62,6 +65,7 @@ class SolveTask:
             seeds=self.seeds,
             progress=progress,
             max_requests=self.max_requests,
+            most_seconds=SEARCH_PART * SECONDS_PER_RUN.value,
         )
 
 

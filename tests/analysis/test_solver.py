@@ -202,6 +202,14 @@ def test_goals_that_are_kept_already_leave_the_ratio_as_it_is() -> None:
     assert solution.runs < 12
 
 
+def test_a_search_that_may_take_no_time_says_that_it_was_ended() -> None:
+    solution = solve(MIXED, goals("premium share max", "regular wait p95 <= 3 s"), seeds=2, most_seconds=0.0)
+    assert "Time was up" in solution.notes[0]
+    longer = solve(MIXED, goals("premium share max", "regular wait p95 <= 3 s"), seeds=2)
+    assert solution.runs < longer.runs
+    assert not any("Time was up" in note for note in longer.notes)
+
+
 def test_three_classes_share_as_asked() -> None:
     names = ("red", "green", "blue")
     classes = "".join(
