@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import pandas as pd
@@ -23,7 +24,7 @@ from drr.analysis.outcomes import result_line
 from drr.simulation.recording import Run
 from drr.ui import compare_seeds, compare_state, lab_state, runs
 from drr.ui.look import plain
-from drr.ui.player.component import go_to, player
+from drr.ui.player.component import current_view, go_to, player
 from drr.workload.experiment import Experiment
 
 BY_DECISION, BY_TIME = "by decision", "by time"
@@ -129,17 +130,20 @@ def show_stages(pair: Pair) -> None:
         st.segmented_control(
             "Scrub together", (BY_DECISION, BY_TIME), key=_HOW, label_visibility="collapsed", required=True
         )
-        if state[_HOW] == BY_DECISION and most > 1:
-            st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=(first, second))
-        elif state[_HOW] == BY_TIME:
-            st.caption("Move or play either stage: the other one follows in simulated time.")
-    _both(pair, "cmp" if state[_HOW] == BY_TIME else "")
+        by = "in simulated time" if state[_HOW] == BY_TIME else "decision by decision"
+        st.caption(f"Move or play either stage: the other one follows {by}.")
+    _both(pair, most)
 
 
 @st.fragment
-def _both(pair: Pair, linked: str) -> None:
+def _both(pair: Pair, most: int) -> None:
     """Both players in one fragment: they report at the same moment, and then Streamlit runs only one."""
     state = st.session_state
+    by_time = state[_HOW] == BY_TIME
+    linked = "cmp" if by_time else "decision:cmp"
+    if not by_time and most > 1:
+        state[_DECISION] = _shown_decision(pair.first, state[_DECISION])
+        st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=(pair.first, pair.second))
     columns = st.container(key="cmp_stages").columns(2, gap="medium")
     for column, side, run in zip(columns, compare_state.SIDES, (pair.first, pair.second), strict=True):
         with column:
@@ -150,6 +154,13 @@ def _both(pair: Pair, linked: str) -> None:
                 player(run, key=f"cmp:{side}", parts=(), linked=linked, start=start, own_fragment=False)
             else:
                 st.info("Nothing happened in this run: no request arrived.")
+
+
+def _shown_decision(run: Run, before: int) -> int:
+    """The number of the last decision A's stage shows; the other side may have more of them than A."""
+    steps = run.decision_steps
+    shown = bisect_right(steps, current_view(run, f"cmp:{compare_state.SIDES[0]}", _decision_step(run, before)).step)
+    return max(shown, 1) if shown < len(steps) else max(before, shown)
 
 
 def _decision_step(run: Run, decision: int) -> int:

@@ -12,6 +12,7 @@ from drr.policy import Diagnostic, PolicyReading, read_policy
 from drr.policy.samples import SAMPLES
 from drr.simulation.engine_options import EngineOptions
 from drr.ui.editor import put_text
+from drr.ui.front_door import page_is_new
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload, TypedWorkload, Workload
 from drr.workload.mapping import ClassMapping
 from drr.workload.scenarios import SCENARIOS, scenario
@@ -64,6 +65,7 @@ KINDS = ("Generated", "Typed queues", "Trace")
 LARGEST_NUMBER = 2**53 - 1
 """The largest whole number a number field of a browser can hold."""
 
+_HELD = "lab:held"
 STAGE = "lab:stage"
 """Key of the player that shows the Lab's run."""
 TABS = ("Policy", "Workload", "Workers")
@@ -107,12 +109,22 @@ class StoredTrace:
 
 
 def prepare() -> None:
-    """Give every value of the Lab its default, and hold on to values of widgets that are not on the page now."""
+    """Give every value of the Lab its default, and hold on to values of widgets that are not on the page now.
+
+    Streamlit forgets the widgets of a page that is left, and under their keys it may then have values from long ago.
+    """
     state = st.session_state
+    held = state.get(_HELD, {}) if page_is_new() else {}
     for name, value in DEFAULTS.items():
-        state[name] = state.get(name, value)
+        state[name] = held.get(name, state.get(name, value))
+    _hold()
     if "lab:policy" not in state:
         state["lab:policy"] = _FIRST.policy_text
+
+
+def _hold() -> None:
+    """Keep what the Lab's widgets hold where no widget has to keep it."""
+    st.session_state[_HELD] = {name: st.session_state[name] for name in DEFAULTS if name in st.session_state}
 
 
 def load(experiment: Experiment) -> None:
@@ -133,6 +145,7 @@ def load(experiment: Experiment) -> None:
     state["lab:engine_rest"] = engine
     state["lab:scenario"] = next((each.name for each in SCENARIOS if each.experiment == experiment), None)
     state["lab:revision"] = state.get("lab:revision", 0) + 1
+    _hold()
 
 
 def load_policy_text(text: str) -> None:
@@ -142,6 +155,7 @@ def load_policy_text(text: str) -> None:
     if same is not None:
         st.session_state["lab:sample"] = same
     put_text(POLICY_EDITOR, text)
+    _hold()
 
 
 def _load_workload(workload: Workload) -> None:

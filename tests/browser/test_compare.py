@@ -45,6 +45,11 @@ def test_the_page_shows_its_point_at_once_and_both_stages_move_by_decision(
     page.keyboard.press("ArrowRight")
     for place in (0, 1):
         expect(page.locator(".rp-sentence strong").nth(place)).to_contain_text("Decision 3:", timeout=30_000)
+    page.locator(".rp").nth(1).focus()
+    page.keyboard.press("ArrowRight")  # a step in one player takes the other one and the slider along
+    for place in (0, 1):
+        expect(page.locator(".rp-sentence strong").nth(place)).to_contain_text("Decision 4:", timeout=30_000)
+    expect(page.get_by_role("slider", name="Decision of A and B")).to_have_value("4", timeout=30_000)
     page.get_by_role("button", name="Go there").click()
     for place in (0, 1):
         expect(page.locator(".rp-sentence strong").nth(place)).to_contain_text("Decision 2:", timeout=30_000)
@@ -53,7 +58,7 @@ def test_the_page_shows_its_point_at_once_and_both_stages_move_by_decision(
 def test_by_time_one_stage_follows_the_other(open_compare: Callable[..., Page]) -> None:
     page = open_compare("?compare=share")
     page.get_by_role("radio", name="by time").click()
-    expect(page.get_by_text("Move or play either stage")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("the other one follows in simulated time")).to_be_visible(timeout=30_000)
     wait_until_settled(page)
     page.locator(".rp").nth(0).focus()
     page.keyboard.press("End")

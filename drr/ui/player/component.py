@@ -42,10 +42,11 @@ def player(
 
     ``start`` is the step to begin with, by default a decision in the middle; later the playhead stays where it is,
     through reruns, other pages, themes and widths, and keeps its simulated time when ``run`` is another one. Players
-    with the same ``linked`` text move together in simulated time, or step by step where it begins with ``step:``.
-    ``stale`` says, over the dimmed picture, why it is not the one to expect. ``guess`` turns "guess first" on or off
-    whenever it changes; None leaves that to the user. ``on_worker`` is called, before the script runs, with the index
-    of an endpoint that was pressed on the stage; ``press_worker`` says what that does, such as "Block or free".
+    with the same ``linked`` text move together: step by step where it begins with ``step:``, decision by decision where
+    it begins with ``decision:``, else in simulated time. ``stale`` says, over the dimmed picture, why it is not the one
+    to expect. ``guess`` turns "guess first" on or off whenever it changes; None leaves that to the user. ``on_worker``
+    is called, before the script runs, with the index of an endpoint that was pressed on the stage; ``press_worker``
+    says what that does, such as "Block or free".
 
     Works inside of a fragment, and makes one of its own: only that runs again while the run is played. Players that
     move together need one fragment for all, since Streamlit runs one alone where several report at the same moment:

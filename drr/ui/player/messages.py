@@ -49,7 +49,7 @@ class View:
         """The view that ``data`` describes; None where it is of another run or makes no sense."""
         try:
             return cls._checked(data, run) if data["run"] == run_id else None
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
             return None
 
     @classmethod

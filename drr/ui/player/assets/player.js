@@ -9,7 +9,7 @@ import { Numbers } from "./numbers.js";
 import { Playback } from "./playback.js";
 import { carriedOver, isSame, visitCount, whole } from "./playhead.js";
 import { loadPlotly } from "./plotly.js";
-import { isCall, makeRun, stepAtTime } from "./run.js";
+import { countBelow, isCall, makeRun, stepAtTime } from "./run.js";
 import { Said } from "./said.js";
 import { Sender } from "./sender.js";
 import { Spots } from "./spots.js";
@@ -184,10 +184,16 @@ export class Player {
     this.leader = this.element.inert ? leader : null;
     if (this.leader) return;
     this.playback.pause();
-    const { step } = leader.position;
-    const time = step >= 0 ? leader.run.times[step] : -1;
-    const place = this.group.startsWith("step:") ? Math.min(step, this.run.steps - 1) : stepAtTime(this.run, time);
-    this.moveTo(whole(place), { isFollowing: true });
+    this.moveTo(whole(this.placeBeside(leader)), { isFollowing: true });
+  }
+
+  /** The step that is beside another player's: the same one, as many decisions on, or the same time, as the group has it. */
+  placeBeside({ run, position: { step } }) {
+    if (this.group.startsWith("step:")) return Math.min(step, this.run.steps - 1);
+    if (!this.group.startsWith("decision:")) return stepAtTime(this.run, step >= 0 ? run.times[step] : -1);
+    const { decisions } = this.run;
+    const passed = Math.min(countBelow(run.decisions, step, true), decisions.length);
+    return passed ? decisions[passed - 1] : -1;
   }
 
   remember() {
@@ -204,7 +210,7 @@ export class Player {
       return;
     }
     this.playback.pause();
-    this.moveTo(this.placeOf(request));
+    this.moveTo(this.placeOf(request), { isFollowing: true }); // each one is told where to go
     this.sender.report();
   }
 
