@@ -6,7 +6,8 @@ LIVE_VENV ?= .venv-live
 DYNAMO := 1.6.1
 PORT ?= 8501
 PYTEST_FLAGS ?=
-FUZZ_PROFILE ?= long
+FUZZ_MINUTES ?= 5
+FUZZ_FLAGS ?=
 MUTANTS_FLAGS ?=
 
 BIN := $(VENV)/bin
@@ -54,8 +55,8 @@ dask: env-dev  ## a sweep on a Dask scheduler with two workers, one of which is 
 	$(BIN)/python -m pip install --quiet -e '.[dask]'
 	$(BIN)/python -m pytest -m slow tests/analysis/test_sweep_dask.py $(PYTEST_FLAGS)
 
-fuzz: env-dev  ## the Hypothesis tests with far more examples
-	RINGSIDE_HYPOTHESIS=$(FUZZ_PROFILE) $(BIN)/python -m pytest -m hypothesis $(PYTEST_FLAGS)
+fuzz: env-dev  ## hostile input for everything that reads what comes from outside, for FUZZ_MINUTES
+	$(BIN)/python -m tests.fuzz --minutes $(FUZZ_MINUTES) $(FUZZ_FLAGS)
 
 live: env $(LIVE_VENV)/.installed  ## a real frontend with its mock engine on this machine, probed; fails where premium gets another share
 	$(BIN)/python tests/live.py --python $(LIVE_VENV)/bin/python

@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from drr.analysis.sweep_figures import REFUSED, SHARE, WITHOUT_SERVICE, ClassRow
@@ -30,6 +31,9 @@ CLOSE = 0.01
 """How far a share may be from the asked one where the goal does not say."""
 CLOSE_RATIO = math.log(1.1)
 """A ratio is kept up to a tenth more or less, and not by its shares: 100 : 1 and 50 : 1 are one point apart."""
+MOST_RATIO = 1_000_000
+MOST_LINES = 100
+LONGEST_SHOWN = 80
 EVERY = "every class"
 SAMPLES = (
     "premium share = 75 %",
@@ -43,12 +47,13 @@ NOT_MEASURED = 10.0
 """Violation of a share that cannot be measured, since the classes never wait together: worse than any that can."""
 _UNITS_MS = {"ms": 1.0, "s": 1000.0, "min": 60_000.0}
 _NAME = r"(?P<name>[A-Za-z0-9_.-]+)"
-_NUMBER = r"(?P<value>\d+(?:\.\d+)?)"
+_DIGITS = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
+_NUMBER = rf"(?P<value>{_DIGITS})"
 _RELATION = r"(?P<relation><=|>=|=|<|>)"
 _FORMS = {
-    "share": rf"{_NAME} share {_RELATION} {_NUMBER} ?%(?: ?(?:\+-|\+/-|±) ?(?P<close>\d+(?:\.\d+)?) ?%)?",
+    "share": rf"{_NAME} share {_RELATION} {_NUMBER} ?%(?: ?(?:\+-|\+/-|±) ?(?P<close>{_DIGITS}) ?%)?",
     "max": rf"{_NAME} share (?:max|as large as possible)",
-    "ratio": rf"{_NAME} : (?P<other>[A-Za-z0-9_.-]+) = {_NUMBER} : (?P<second>\d+(?:\.\d+)?)",
+    "ratio": rf"{_NAME} : (?P<other>[A-Za-z0-9_.-]+) = {_NUMBER} : (?P<second>{_DIGITS})",
     "time": rf"{_NAME} (?P<what>wait|ttft) (?P<part>p50|p95|p99) {_RELATION} {_NUMBER} ?(?P<unit>ms|s|min)",
     "without": rf"(?P<name>every class|[A-Za-z0-9_.-]+) without service {_RELATION} {_NUMBER} ?(?P<unit>ms|s|min)",
     "refused": rf"(?P<name>every class|[A-Za-z0-9_.-]+) refused {_RELATION} {_NUMBER}",
@@ -89,16 +94,17 @@ class Goal:
             first, second = self.value / (1 - self.value), 1.0
             if first < 1:
                 first, second = 1.0, (1 - self.value) / self.value
-            return f"{name} : {self.other} = {first:.6g} : {second:.6g}"
+            return f"{name} : {self.other} = {_written(first)} : {_written(second)}"
         if self.is_share:
-            close = "" if self.close == CLOSE or self.relation != "=" else f" +- {self.close * 100:.6g} %"
-            return f"{name} share {self.relation} {self.value * 100:.6g} %{close}"
+            close = "" if self.close == CLOSE or self.relation != "=" else f" +- {_written(self.close * 100)} %"
+            return f"{name} share {self.relation} {_written(self.value * 100)} %{close}"
         if self.figure == REFUSED:
-            return f"{name} refused {self.relation} {self.value:.6g}"
+            return f"{name} refused {self.relation} {_written(self.value)}"
+        time = f"{_written(self.value / 1000)} s" if self.value >= 1000 else f"{_written(self.value)} ms"
         if self.figure == WITHOUT_SERVICE:
-            return f"{name} without service {self.relation} {_time(self.value)}"
+            return f"{name} without service {self.relation} {time}"
         what, part, _ = self.figure.split("_")
-        return f"{name} {what} {part} {self.relation} {_time(self.value)}"
+        return f"{name} {what} {part} {self.relation} {time}"
 
     def shown(self, value: float | None) -> str:
         """A value of its figure for people."""
@@ -150,6 +156,11 @@ def _time(value_ms: float) -> str:
     return f"{value_ms / 1000:,.4g} s" if value_ms >= 1000 else f"{value_ms:,.4g} ms"
 
 
+def _written(value: float) -> str:
+    """A number as the lines hold it: without an exponent, and without what floating point adds in the last digits."""
+    return f"{Decimal(f'{value:.12g}'):f}"
+
+
 def read_goals(lines: Sequence[str], class_names: Sequence[str]) -> tuple[Goal, ...]:
     """The goals in some lines; empty lines and what follows ``#`` are left out.
 
@@ -157,6 +168,8 @@ def read_goals(lines: Sequence[str], class_names: Sequence[str]) -> tuple[Goal, 
     """
     goals: list[Goal] = []
     problems = []
+    if len(lines) > MOST_LINES:
+        raise WorkloadError(f"{len(lines):,} lines of goals; at most {MOST_LINES} are read")
     for number, line in enumerate(lines, start=1):
         text = " ".join(line.split("#")[0].split())
         if not text:
@@ -164,7 +177,7 @@ def read_goals(lines: Sequence[str], class_names: Sequence[str]) -> tuple[Goal, 
         try:
             goals.append(_goal(text, class_names))
         except WorkloadError as error:
-            problems.append(f"goal {number}, {text!r}: {error}")
+            problems.append(f"goal {number}, {text[:LONGEST_SHOWN]!r}: {error}")
     if not goals and not problems:
         problems.append(f"there is no goal; write one, such as: {SAMPLES[0]}")
     if sum(goal.relation == "max" for goal in goals) > 1:
@@ -192,7 +205,8 @@ def _made(form: str, found: dict[str, str], class_names: Sequence[str]) -> Goal:
         if each is not None and each not in class_names:
             hint = closest(each, class_names)
             meant = f"; did you mean {hint}?" if hint else ""
-            raise WorkloadError(f"there is no class {each!r}; the policy has {', '.join(class_names)}{meant}")
+            there = f"the policy has {', '.join(class_names)}{meant}"
+            raise WorkloadError(f"there is no class {each[:LONGEST_SHOWN]!r}; {there}")
     relation: Relation = "<="
     match (found.get("relation") or "=")[0]:
         case "=":
@@ -221,6 +235,8 @@ def _ratio(found: dict[str, str], value: float, name: str | None) -> Goal:
     second = float(found["second"])
     if not value or not second:
         raise WorkloadError("a ratio has two numbers above 0")
+    if not 1 / MOST_RATIO <= value / second <= MOST_RATIO:
+        raise WorkloadError(f"a ratio of at most {MOST_RATIO:,} : 1 is allowed")
     if name == found["other"]:
         raise WorkloadError("a ratio is one of two different classes")
     return Goal(SHARE, name, "=", value / (value + second), other=found["other"])

@@ -88,3 +88,5 @@ def _read(path: Path, error: type[DrrError], what: str) -> bytes:
         return path.read_bytes()
     except OSError as problem:
         raise error(f"cannot read the {what} {path}: {problem.strerror or problem}") from None
+    except ValueError:  # a NUL, or half a surrogate pair
+        raise error(f"cannot read the {what} {str(path)!r}: no file can have this name") from None

@@ -244,7 +244,7 @@ def check_endpoint(plan: ProbePlan, key: str | None) -> str | None:
         raise ProbeError(f"{target.name} sends us elsewhere (HTTP {response.status}); name the address it moved to")
     try:
         listed_models = [str(model["id"]) for model in json.loads(body)["data"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return f"{target.name} lists no models (HTTP {response.status}), so the model's name was not checked"
     if plan.model not in listed_models:
         there = listed(listed_models) if listed_models else "none"

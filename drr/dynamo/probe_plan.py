@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from random import Random
@@ -72,18 +73,19 @@ def read_target(url: str) -> Target:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
-        raise ProbeError(f"the address is not valid: {error}") from None
+        raise ProbeError(f"the address is not valid: {str(error)[:100]}") from None
     if parts.username is not None or parts.password is not None:
         raise ProbeError("the address holds a user name or password; a key comes from an environment variable only")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ProbeError(f"the address {url.strip()!r} is not valid; http://host:port or https://host is allowed")
+        shown = reprlib.repr(url.strip())
+        raise ProbeError(f"the address {shown} is not valid; http://host:port or https://host is allowed")
     if parts.query or parts.fragment:
         raise ProbeError("the address holds a query or fragment; host, port and path are allowed")
     if not _HOST.fullmatch(parts.hostname) or not _PATH.fullmatch(parts.path):
         raise ProbeError("the address holds blanks or other characters that have no place in one")
     path = parts.path.rstrip("/") or "/v1"
     if path.endswith(("/completions", "/chat/completions", "/models")):
-        raise ProbeError(f"the address ends in {path!r}; its base is wanted, as http://host:port/v1")
+        raise ProbeError(f"the address ends in {path[-60:]!r}; its base is wanted, as http://host:port/v1")
     return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
 
 
@@ -257,11 +259,11 @@ def read_class(text: str, default_count: int) -> tuple[str, int]:
     """``NAME=COUNT``, or ``NAME`` for the default count; raises :class:`ProbeError`."""
     name, equals, number = text.strip().partition("=")
     if not name:
-        raise ProbeError(f"class {text!r}: NAME=COUNT is expected, as premium=320")
+        raise ProbeError(f"class {reprlib.repr(text)}: NAME=COUNT is expected, as premium=320")
     if not equals:
         return name, default_count
     if not number.isascii() or not number.isdigit() or len(number) > 9:
-        raise ProbeError(f"class {text!r}: {number!r} is no number of requests")
+        raise ProbeError(f"class {reprlib.repr(text)}: {reprlib.repr(number)} is no number of requests")
     return name, int(number)
 
 

@@ -86,7 +86,7 @@ class Answer:
         """Take one JSON object of the completions or the chat API."""
         try:
             data = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise StreamError(f"the answer is no JSON: {clean(text)}") from None
         if not isinstance(data, dict):
             raise StreamError(f"the answer is no JSON object: {clean(text)}")
@@ -117,7 +117,7 @@ def error_text(body: str) -> str:
     """The message in an error's JSON in any of the usual forms, else the text itself, short and on one line."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return clean(body)
     for _ in range(3):
         if not isinstance(data, dict):

@@ -26,7 +26,7 @@ from drr.charts.spike_scene import spike_scene
 from drr.simulation.recording import Run
 from drr.ui import export, runs, stage_view
 from drr.ui.look import plain, theme
-from drr.ui.scene.component import Playing, scene_player
+from drr.ui.scene.component import Playing, moment_of, scene_player
 
 QUANTA = (64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Premium quanta to choose from; regular keeps its 128."""
@@ -234,7 +234,7 @@ def _play(scenes: list[dict[str, Any]], key: str, moments: tuple[str, ...], *, a
         moment=linked if linked in moments else "",
         round=st.session_state[_ROUND],
     )
-    scene_player(scenes, key=key, playing=playing, on_moment=_link_moment(key), on_reset=_reset)
+    scene_player(scenes, key=key, playing=playing, on_moment=_link_moment(key, moments), on_reset=_reset)
 
 
 def _spike_names() -> tuple[str, ...]:
@@ -259,9 +259,9 @@ def _reset() -> None:
         st.session_state[_ROUND] += 1
 
 
-def _link_moment(key: str) -> Any:
+def _link_moment(key: str, names: tuple[str, ...]) -> Any:
     def link() -> None:
-        name = st.session_state[key]["moment"]
+        name = moment_of(st.session_state.get(key), names)
         if name:
             st.query_params["moment"] = name
 

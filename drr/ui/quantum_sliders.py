@@ -17,7 +17,7 @@ from drr.policy import PolicyReading, read_policy
 from drr.policy.schema import Profile
 from drr.ui.catch_up import note_due
 from drr.ui.look import theme
-from drr.ui.quantum_edits import KEYS, edited, profile_path
+from drr.ui.quantum_edits import KEYS, edited, new_edits, profile_path
 
 KEY = "lab:quanta"
 CLASS_SLOTS = "player:slots"
@@ -61,9 +61,7 @@ def read(text: str) -> tuple[Profile, str] | None:
 def take_edits(text: Callable[[], str], put: Callable[[str], None]) -> None:
     """Apply the edits that have not been applied yet, in order; one that cannot be done says why."""
     state: Any = st.session_state.get(KEY)
-    edits = (state.get("edits") if state else None) or []
-    done: int = st.session_state.get(_SEQ, 0)
-    new = sorted((edit for edit in edits if edit["seq"] > done), key=lambda edit: edit["seq"])
+    new = new_edits(state.get("edits") if state else None, st.session_state.get(_SEQ, 0))
     if not new:
         return
     now = text()

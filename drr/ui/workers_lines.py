@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from drr.errors import WorkloadError
 from drr.simulation.cluster import CHANGE_KINDS, Change, TimedChange
 
+_WORKER = re.compile(r"[0-9]{1,6}")
 _CHANGE = re.compile(r"\*?\s*(\S+)\s+([0-9]{1,6})\s*@\s*([0-9][0-9.e+-]*)\s*(ms|s|)\s*")
 
 
@@ -48,7 +49,7 @@ def read_taints(text: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
     for number, line in _lines(text):
         worker, _, rest = line.partition(":")
         names = tuple(rest.replace(",", " ").split())
-        if not worker.strip().isascii() or not worker.strip().isdigit() or not names:
+        if _WORKER.fullmatch(worker.strip()) is None or not names:
             raise WorkloadError(f"line {number}: {line!r}; a worker and its taints are needed, as in `0: large-memory`")
         if int(worker) in found:
             raise WorkloadError(f"line {number}: worker {int(worker)} has a line already")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import ClassVar, get_args
@@ -157,7 +158,7 @@ class Experiment:
     def from_mapping(cls, data: Mapping[str, object]) -> Experiment:
         """Read what :meth:`to_mapping` wrote; anything else raises :class:`WorkloadError`."""
         if data.get("format") != FORMAT:
-            raise WorkloadError(f"experiment: format {data.get('format')!r} is unknown, {FORMAT} is allowed")
+            raise WorkloadError(f"experiment: format {_shown(data.get('format'))} is unknown, {FORMAT} is allowed")
         rest = {key: value for key, value in data.items() if key not in ("format", "workload")}
         workload = data.get("workload")
         if not isinstance(workload, Mapping):
@@ -206,7 +207,7 @@ def _workload(data: Mapping[str, object]) -> Workload:
     kind = data.get("kind")
     made = kinds.get(kind) if isinstance(kind, str) else None
     if made is None:
-        raise WorkloadError(f"experiment: workload kind {kind!r} is unknown, allowed are {', '.join(kinds)}")
+        raise WorkloadError(f"experiment: workload kind {_shown(kind)} is unknown, allowed are {', '.join(kinds)}")
     rest = {key: value for key, value in data.items() if key != "kind"}
     known = {each.name for each in fields(made)} - {"path"}
     values = _checked(f"{kind} workload", rest, {name: _WORKLOAD_FIELDS[name] for name in known})
@@ -223,9 +224,11 @@ def _checked(what: str, data: Mapping[str, object], known: Mapping[str, Check]) 
     values = {}
     for name, value in data.items():
         if name not in known:
-            raise WorkloadError(f"{what}: {name!r} is unknown, allowed are {', '.join(sorted(known))}")
+            raise WorkloadError(f"{what}: {_shown(name)} is unknown, allowed are {', '.join(sorted(known))}")
         try:
             values[name] = known[name](value)
+        except OverflowError:
+            raise WorkloadError(f"{what}: {name}: the number is too large") from None
         except (TypeError, ValueError) as error:
             raise WorkloadError(f"{what}: {name}: {error}") from None
     return values
@@ -233,8 +236,17 @@ def _checked(what: str, data: Mapping[str, object], known: Mapping[str, Check]) 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{_shown(value)} is no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half a surrogate pair is no text") from None
     return value
+
+
+def _shown(value: object) -> str:
+    """A value as an error names it."""
+    return reprlib.repr(value)
 
 
 def _optional(check: Check) -> Check:
@@ -244,7 +256,7 @@ def _optional(check: Check) -> Check:
 def _whole(least: int) -> Callable[[object], int]:
     def check(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{value!r} is no whole number of at least {least}")
+            raise ValueError(f"{_shown(value)} is no whole number of at least {least}")
         return value
 
     return check
@@ -252,20 +264,20 @@ def _whole(least: int) -> Callable[[object], int]:
 
 def _ratio(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError(f"{value!r} is no number above 0")
+        raise ValueError(f"{_shown(value)} is no number above 0")
     return float(value)
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is neither true nor false")
+        raise TypeError(f"{_shown(value)} is neither true nor false")
     return value
 
 
 def _one_of(allowed: tuple[str, ...]) -> Check:
     def check(value: object) -> object:
         if value not in allowed:
-            raise ValueError(f"{value!r} is not one of {', '.join(allowed)}")
+            raise ValueError(f"{_shown(value)} is not one of {', '.join(allowed)}")
         return value
 
     return check
@@ -274,7 +286,7 @@ def _one_of(allowed: tuple[str, ...]) -> Check:
 def _mapping(read: Callable[[Mapping[str, object]], object]) -> Check:
     def check(value: object) -> object:
         if not isinstance(value, Mapping):
-            raise TypeError(f"{value!r} is no mapping")
+            raise TypeError(f"{_shown(value)} is no mapping")
         return read(value)
 
     return check
@@ -291,7 +303,7 @@ def _changes(value: object) -> tuple[TimedChange, ...]:
             or isinstance(item[0], bool)
             or not isinstance(item[0], int | float)
         ):
-            raise TypeError(f"{item!r} is not [ms, what, worker id]")
+            raise TypeError(f"{_shown(item)} is not [ms, what, worker id]")
         found.append(TimedChange(float(item[0]), Change(item[1], _whole(0)(item[2]))))
     return tuple(found)
 
@@ -302,7 +314,7 @@ def _taints(value: object) -> tuple[tuple[int, tuple[str, ...]], ...]:
     found = []
     for item in value:
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[1], list):
-            raise TypeError(f"{item!r} is not [worker id, [taints]]")
+            raise TypeError(f"{_shown(item)} is not [worker id, [taints]]")
         found.append((_whole(0)(item[0]), tuple(_text(name) for name in item[1])))
     return tuple(found)
 

@@ -11,6 +11,7 @@ import base64
 import binascii
 import json
 import re
+import reprlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,7 +92,9 @@ def from_file(content: bytes) -> Shared:
     if not isinstance(data, Mapping) or "ringside" not in data:
         raise WorkloadError(f"this is no {FILE_SUFFIX} file: it has no key `ringside`")
     if data["ringside"] != int(VERSION):
-        raise WorkloadError(f"the file is of version {data['ringside']!r}; this program reads version {VERSION}")
+        raise WorkloadError(
+            f"the file is of version {reprlib.repr(data['ringside'])}; this program reads version {VERSION}"
+        )
     return _shared({key: value for key, value in data.items() if key != "ringside"}, "the file")
 
 
@@ -113,11 +116,13 @@ def _shared(data: object, what: str) -> Shared:
     if not isinstance(data, Mapping) or not isinstance(data.get("experiment"), Mapping):
         raise WorkloadError(f"{what} carries no experiment")
     if unknown := sorted(set(data) - {"experiment", "step", "trace_text"}):
-        raise WorkloadError(f"{what} has the unknown key {unknown[0]!r}; allowed are experiment, step, trace_text")
+        raise WorkloadError(
+            f"{what} has the unknown key {reprlib.repr(unknown[0])}; allowed are experiment, step, trace_text"
+        )
     experiment = Experiment.from_mapping(data["experiment"])
     step, trace = data.get("step"), data.get("trace_text")
     if step is not None and (not isinstance(step, int) or isinstance(step, bool) or step < -1):
-        raise WorkloadError(f"{what} names step {step!r}; a whole number from -1 is allowed")
+        raise WorkloadError(f"{what} names step {reprlib.repr(step)}; a whole number from -1 is allowed")
     if trace is not None and not (isinstance(trace, str) and isinstance(experiment.workload, TraceWorkload)):
         raise WorkloadError(f"{what} has a trace_text, but its workload is no trace")
     return Shared(experiment, step, trace)

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from drr.errors import WorkloadError
 from drr.policy.schema import Profile
 from drr.router.requests import RequestTable
+from drr.workload.traces_reading import names_text
 
 MappingKind = Literal["as_written", "first_block", "column", "length", "percentage", "round_robin"]
 MAPPING_KINDS: tuple[MappingKind, ...] = get_args(MappingKind)
@@ -152,13 +153,13 @@ def _column(name: str, table: RequestTable, columns: Columns) -> Sequence[str | 
         return values
     if name == "policy_class":
         return table.policy_header
-    there = ", ".join(dict.fromkeys(("policy_class", *columns)))
+    there = names_text(dict.fromkeys(("policy_class", *columns)))
     raise WorkloadError(f"class mapping by column: the trace has no column {name!r}; it has: {there}")
 
 
 def _need(count: int, headers: Sequence[str], what: str) -> None:
     if len(headers) < count:
-        there = ", ".join(headers) or "none"
+        there = names_text(headers)
         raise WorkloadError(
             f"class mapping {what}: {count} policy families or classes are needed, there are {len(headers)} ({there})"
         )

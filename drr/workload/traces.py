@@ -19,7 +19,7 @@ from drr.workload.trace_stats import rows_earlier_than_before
 from drr.workload.traces_formats import TraceSpec, cells_of, column_names, look_at
 from drr.workload.traces_json import parse_row
 from drr.workload.traces_lines import TraceSource, refuse_broken_text, trace_lines
-from drr.workload.traces_reading import BadRowError, RowProblem, TraceReading, counted
+from drr.workload.traces_reading import BadRowError, RowProblem, TraceReading, counted, names_text
 from drr.workload.traces_values import (
     NS_PER_MS,
     NS_PER_SECOND,
@@ -153,7 +153,7 @@ class _Taker:
             self._names = column_names(cells, self._spec.has_header)
             lost = [name for name in self._field_of if name not in self._names]
             if lost:
-                raise WorkloadError(f"the file has no column {lost[0]!r}; it has: {', '.join(self._names)}")
+                raise WorkloadError(f"the file has no column {lost[0]!r}; it has: {names_text(self._names)}")
             if self._spec.has_header:
                 return
         if not any(cells):

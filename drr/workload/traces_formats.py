@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from drr.errors import WorkloadError
 from drr.workload.traces_json import parse_row
 from drr.workload.traces_lines import TraceSource, refuse_broken_text, trace_lines
-from drr.workload.traces_reading import BadRowError
+from drr.workload.traces_reading import BadRowError, names_text
 from drr.workload.traces_values import TIME_UNITS, UNIT_WORDS, TimeUnit, epoch_unit, is_date, is_number
 
 TraceFormat = Literal["mooncake", "qwen_bailian", "jsonl", "azure", "burstgpt", "csv"]
@@ -141,7 +141,7 @@ class TraceLook:
         """The spec; raises :class:`WorkloadError` where a needed column was not found."""
         if self.missing:
             what = " and ".join(self.missing)
-            there = ", ".join(self.column_names) or "none"
+            there = names_text(self.column_names)
             raise WorkloadError(
                 f"no column is known to hold {what}; the file has: {there}. Name it in a column mapping"
             )

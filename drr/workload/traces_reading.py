@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from drr.errors import WorkloadError
 from drr.router.requests import RequestTable
 
 PROBLEMS_SHOWN = 5
+NAMES_SHOWN = 40
+LONGEST_NAME = 60
 
 
 class BadRowError(ValueError):
@@ -65,6 +67,14 @@ def problems_text(problems: Sequence[RowProblem]) -> str:
     more = len(problems) - PROBLEMS_SHOWN
     tail = f"; and {more:,} more" if more > 0 else ""
     return f"{counted(len(problems), 'bad trace line')}: {shown}{tail}"
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Names of columns as an error lists them: the first few, cut where they are long; ``none`` for none."""
+    found = list(names)
+    short = [name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..." for name in found[:NAMES_SHOWN]]
+    more = [f"and {len(found) - NAMES_SHOWN:,} more"] if len(found) > NAMES_SHOWN else []
+    return ", ".join([*short, *more]) or "none"
 
 
 def counted(number: int, what: str) -> str:

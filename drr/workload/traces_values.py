@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, get_args
 
-from drr.workload.mooncake import MAX_BARE_TOKENS, shown
+from drr.workload.mooncake import MAX_BARE_TOKENS, MAX_SHOWN, shown
 from drr.workload.traces_reading import BadRowError
 
 TimeUnit = Literal["ns", "us", "ms", "s", "date"]
@@ -30,6 +30,8 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?\s
 NS_PER_SECOND = 10**9
 NS_PER_MS = 10**6
 _UNIX_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_FIRST_SECOND = (date.min.toordinal() - _UNIX_EPOCH_DAY) * 86_400
+_LAST_SECOND = (date.max.toordinal() + 1 - _UNIX_EPOCH_DAY) * 86_400 - 1
 
 
 def _number(column: str, text: str, allowed: str) -> Decimal:
@@ -38,7 +40,7 @@ def _number(column: str, text: str, allowed: str) -> Decimal:
     if not text:
         raise BadRowError(f"{column} is empty; {allowed} is needed")
     why = "; digits in groups and decimal commas are not read, since they mean different things in different countries"
-    raise BadRowError(f'{column} is "{text}"; {allowed} is allowed{why if _GROUPED.fullmatch(text) else ""}')
+    raise BadRowError(f"{column} is {shown(text)}; {allowed} is allowed{why if _GROUPED.fullmatch(text) else ''}")
 
 
 def whole_of_cell(column: str, text: str, *, least: int, most: int = MAX_BARE_TOKENS) -> int:
@@ -49,7 +51,7 @@ def whole_of_cell(column: str, text: str, *, least: int, most: int = MAX_BARE_TO
     if least <= value <= most and value == value.to_integral_value():
         return int(value)
     maybe = " (1.024 may stand for 1024, so it is not read)" if _GROUPED.fullmatch(text) else ""
-    raise BadRowError(f'{column} is "{text}"; {allowed} is allowed{maybe}')
+    raise BadRowError(f"{column} is {shown(text)}; {allowed} is allowed{maybe}")
 
 
 def ms_of_cell(column: str, text: str, unit: TimeUnit) -> float:
@@ -71,7 +73,7 @@ def ms_of_json(column: str, value: object, unit: TimeUnit) -> float:
 def _finite_ms(column: str, value: Decimal, unit: TimeUnit, text: str) -> float:
     ms = float(value * _MS_PER[unit]) if abs(value.adjusted()) < 300 else math.inf
     if value and not math.isfinite(ms):
-        raise BadRowError(f"{column} is {text}; a finite number of {UNIT_WORDS[unit]} is allowed")
+        raise BadRowError(f"{column} is {text[:MAX_SHOWN]}; a finite number of {UNIT_WORDS[unit]} is allowed")
     return ms if value else 0.0
 
 
@@ -99,6 +101,8 @@ def ns_of_date(column: str, value: object) -> int:
         digits = zone[1:].replace(":", "").ljust(4, "0")
         offset = (int(digits[:2]) * 60 + int(digits[2:])) * 60
         seconds += offset if zone[0] == "-" else -offset
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        raise BadRowError(f"{column} is {shown(value)}; in UTC it is outside of the years 1 to 9999")
     return seconds * NS_PER_SECOND + int((fraction or "").ljust(9, "0"))
 
 

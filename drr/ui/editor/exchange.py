@@ -7,9 +7,11 @@ newest one is put aside: the browser merges the two and sends the result, so nei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
+
+LARGEST_NUMBER = 2**53 - 1
+"""JavaScript counts no further."""
 
 
 @dataclass(slots=True)
@@ -35,11 +37,11 @@ class Exchange:
             self.put(text)
         self.shown = self.text
 
-    def take(self, edit: Mapping[str, Any] | None) -> bool:
+    def take(self, edit: Any) -> bool:
         """Take what the browser sent last: ``text``, ``seq``, ``rev`` and ``run``, the last ``seq`` that asked for a
-        run. Returns whether the text is another one now.
+        run. Returns whether the text is another one now. What makes no sense is left alone.
         """
-        if not edit or edit["seq"] <= self.seq or edit["rev"] < self.rev:
+        if not _is_edit(edit) or edit["seq"] <= self.seq or edit["rev"] < self.rev:
             return False
         changed = edit["text"] != self.text
         self.run_is_due = self.run_is_due or edit["run"] > self.seq
@@ -50,3 +52,17 @@ class Exchange:
         """Whether a run was asked for since this was last called."""
         due, self.run_is_due = self.run_is_due, False
         return due
+
+
+def _is_edit(edit: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a message has the form of an edit: it comes from outside."""
+    if not isinstance(edit, dict) or not isinstance(edit.get("text"), str):
+        return False
+    numbers = [edit.get(name) for name in ("seq", "rev", "run")]
+    if not all(isinstance(number, int) and 0 <= number <= LARGEST_NUMBER for number in numbers):
+        return False
+    try:
+        edit["text"].encode()  # half a surrogate pair is no text that could be kept or hashed
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -58,3 +58,9 @@ def _component() -> Callable[..., Any]:
         "ringside.scene", js="scene.js", css="scene.css", isolate_styles=False
     )
     return component
+
+
+def moment_of(sent: Any, names: Sequence[str]) -> str:
+    """The moment that a message of the browser names; "" where it names none of ``names``."""
+    name = sent.get("moment") if isinstance(sent, Mapping) else None
+    return name if isinstance(name, str) and name in names else ""
