@@ -162,6 +162,7 @@ def _line(
         "marker": {"color": colour, "symbol": symbol + ending, "size": size},
         "selected": {"marker": {"size": size + 5}},
         "unselected": {"marker": {"opacity": 1}},
+        "cliponaxis": False,
         "hovertemplate": f"{who}{rule}: {shape} at %{{x:,}}<extra></extra>",
     }
 

@@ -32,7 +32,8 @@ WAITS = {
     "ttft_p95_ms": "first token, 95 of 100 within",
     "without_service_ms": "longest without service",
 }
-_MOST_LINES = 8
+_MOST_LINES = 4
+"""Classes that are drawn unasked; with two rules and intervals more of them cannot be told apart."""
 KEY_TO_RULES = "Full line: documented · dashed with open marks: carry, the shipped router · dotted: asked for"
 
 
@@ -116,6 +117,7 @@ def show_one(base: Experiment) -> bool:
         show_run(ONE, sweep, problem)
         if tune_work.finished(ONE) is not None:
             st.selectbox("Waits are shown as", list(WAITS), key="tune:wait", format_func=WAITS.__getitem__)
+            _choose_classes()
     with right:
         tune_work.show_progress(ONE)
         done = tune_work.finished(ONE)
@@ -160,11 +162,29 @@ def classes_of(done: Finished) -> list[str]:
     return list(dict.fromkeys(done.means["policy_class"]))
 
 
+def _choose_classes() -> None:
+    """Which classes are drawn, where there are many."""
+    done = tune_work.finished(ONE)
+    if done is not None and len(names := classes_of(done)) > _MOST_LINES:
+        st.session_state["tune:classes"] = _drawn_classes(done)
+        st.multiselect("Classes shown", names, key="tune:classes", max_selections=8)
+
+
+def _drawn_classes(done: Finished) -> list[str]:
+    """The chosen classes; at first the one whose number is varied, and the next ones."""
+    names = classes_of(done)
+    chosen = [name for name in names if name in (st.session_state["tune:classes"] or ())]
+    if chosen or len(names) <= _MOST_LINES:
+        return chosen if len(names) > _MOST_LINES else names
+    varied = [name for name in names if done.sweep.axes[0].path.startswith(f"policy_classes.{name}.")]
+    return list(dict.fromkeys([*varied, *names]))[:_MOST_LINES]
+
+
 def _pictures(done: Finished) -> None:
     """Share, wait, refusals and fairness over the number."""
     axis = drawn_axis(done.sweep.base, done.sweep.axes[0])
     assert axis is not None, "other sweeps are not put into this view"
-    classes = classes_of(done)[:_MOST_LINES]
+    classes = _drawn_classes(done)
     left, right = st.columns(2, gap="medium")
     figures = [(left, SHARE), (right, st.session_state["tune:wait"]), (left, JAIN)]
     is_refused = done.means[REFUSED].fillna(0).gt(0).any()

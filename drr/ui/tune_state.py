@@ -20,6 +20,7 @@ DEFAULTS: dict[str, object] = {
     "tune:two:up": None,
     "tune:seeds": 3,
     "tune:wait": WAIT_P95,
+    "tune:classes": None,
     "tune:two:figure": SHARE,
     "tune:two:class": None,
     "tune:two:rule": "carry",
