@@ -123,7 +123,8 @@ def show_stages(pair: Pair) -> None:
         state[_SHOWN] = key
         state[_DECISION] = min(found.decision if found is not None and found.decision else 1, most)
         _move_both(first, second)
-    state[_DECISION] = min(max(state[_DECISION], 1), most)
+    # Without its slider on the page the number may be forgotten; the players say what they show.
+    state[_DECISION] = min(max(state.get(_DECISION, 1), 1), most)
     state[_HOW] = state[_HOW]
     _show_difference(found, first, second)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -140,9 +141,10 @@ def _both(pair: Pair, most: int) -> None:
     """Both players in one fragment: they report at the same moment, and then Streamlit runs only one."""
     state = st.session_state
     by_time = state[_HOW] == BY_TIME
+    decision: int = state.get(_DECISION, 1)
     linked = "cmp" if by_time else "decision:cmp"
     if not by_time and most > 1:
-        state[_DECISION] = _shown_decision(pair.first, state[_DECISION])
+        decision = state[_DECISION] = _shown_decision(pair.first, decision)
         st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=(pair.first, pair.second))
     columns = st.container(key="cmp_stages").columns(2, gap="medium")
     for column, side, run in zip(columns, compare_state.SIDES, (pair.first, pair.second), strict=True):
@@ -150,7 +152,7 @@ def _both(pair: Pair, most: int) -> None:
             arbitration = compare_state.ARBITRATION[state[compare_state.key_of(side, "arbitration")]]
             st.markdown(f"**{side}** · {plain(arbitration)}")
             if run.n_steps:
-                start = _decision_step(run, state[_DECISION])
+                start = _decision_step(run, decision)
                 player(run, key=f"cmp:{side}", parts=(), linked=linked, start=start, own_fragment=False)
             else:
                 st.info("Nothing happened in this run: no request arrived.")

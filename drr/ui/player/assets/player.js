@@ -34,6 +34,7 @@ export class Player {
     this.isGuessing = this.memory.isGuessing ?? false;
     this.revealed = -1;
     this.painted = 0;
+    this.ledAt = 0;
     this.playback = new Playback(this);
     this.transport = new Transport(this);
     this.said = new Said(this);
@@ -176,7 +177,9 @@ export class Player {
     this.remember();
     this.paint();
     this.sender.report();
-    if (!isFollowing) for (const each of others(this.group, this)) each.follow(this);
+    if (isFollowing) return;
+    this.ledAt = performance.now();
+    for (const each of others(this.group, this)) each.follow(this);
   }
 
   follow(leader) {
@@ -260,6 +263,7 @@ export class Player {
 
   set(settings) {
     if (JSON.stringify(settings) === JSON.stringify(this.settings)) return;
+    const isRegrouped = settings.linked !== this.settings.linked;
     this.settings = settings;
     this.log.element.hidden = !settings.parts.includes("log");
     this.timeline.element.hidden = !settings.parts.includes("timelines");
@@ -273,6 +277,7 @@ export class Player {
       else this.isGuessing = settings.guess;
     }
     if (settings.go) this.go(settings.go);
+    if (isRegrouped) for (const each of others(this.group, this)) if (each.ledAt > this.ledAt) this.follow(each);
   }
 
   close() {
