@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from drr.charts.survey import endpoint_loads, step_columns, waiting_requests
+from drr.charts.survey import endpoint_loads, step_columns, waiting_requests, waiting_tokens
 from drr.simulation.recording import Run
 from drr.simulation.state import CALL_KINDS, StepKind
 
@@ -97,11 +97,12 @@ def deficits(run: Run) -> list[Line]:
     return [Line(name, where[calls], np.asarray(columns[index], dtype=float), index) for index, name in names]
 
 
-def waiting(run: Run) -> list[Line]:
-    """Per class how many requests wait, after every step at which that changes."""
+def waiting(run: Run, *, unit: Unit = "requests") -> list[Line]:
+    """Per class how many requests wait, or their uncached tokens, after every step at which that changes."""
     where, _ = step_axis(run)
+    columns = waiting_requests(run) if unit == "requests" else waiting_tokens(run)
     lines = []
-    for index, (name, column) in enumerate(zip(run.class_names, waiting_requests(run), strict=True)):
+    for index, (name, column) in enumerate(zip(run.class_names, columns, strict=True)):
         keep = _changes(column)
         lines.append(Line(name, where[keep], column[keep].astype(float), index))
     return lines

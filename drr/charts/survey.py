@@ -70,10 +70,20 @@ def step_columns(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def waiting_requests(run: Run) -> list[np.ndarray]:
     """Per class, how many requests wait after every step."""
+    return _waiting(run, np.ones(len(run.class_index), dtype=np.int64))
+
+
+def waiting_tokens(run: Run) -> list[np.ndarray]:
+    """Per class, how many uncached tokens the waiting requests have after every step; costs may be beyond 64 bits."""
+    return _waiting(run, np.asarray(run.cost_tokens, dtype=float))
+
+
+def _waiting(run: Run, size: np.ndarray) -> list[np.ndarray]:
     kinds, rows, _ = step_columns(run)
     classes = np.append(np.asarray(run.class_index, dtype=np.int64), -1)[rows]
     change = (kinds == StepKind.QUEUED).astype(np.int64) - np.isin(kinds, _LEAVES_LANE)
-    return [np.cumsum(np.where(classes == index, change, 0)) for index in range(len(run.class_names))]
+    sizes = change * np.append(size, 0)[rows]
+    return [np.cumsum(np.where(classes == index, sizes, 0)) for index in range(len(run.class_names))]
 
 
 def endpoint_loads(run: Run, endpoint: int) -> np.ndarray:

@@ -34,6 +34,8 @@ _TITLE_PX = 30.0
 _GAP_PX = 16.0
 _LABEL_PX = 15.0
 _LABEL_SIZE = 11.5
+_MARK_PX = 30.0
+"""Between a plot and its labels, and after them."""
 _WORKER_DASHES = ("solid", "8px,4px", "2px,3px", "10px,3px,2px,3px", "14px,4px", "4px,2px")
 
 
@@ -63,8 +65,9 @@ def timeline_figure(
     if not run.outcomes.refusal:
         drawn.pop("refusals", None)
     labels = {name: _labels(run, name, lines) for name, lines in drawn.items()}
-    label_px = max((text_width(text, _LABEL_SIZE) for texts in labels.values() for text in texts), default=0.0)
-    right = min(label_px, width * 0.3) + 26
+    words = ("".join(pair) for pairs in labels.values() for pair in pairs)
+    label_px = max((text_width(text, _LABEL_SIZE) for text in words), default=0.0)
+    right = min(label_px, width * 0.3) + _MARK_PX
     at = span[0] if playhead_step is None or playhead_step < 0 else float(where[playhead_step])
     sheet = _Sheet(theme=theme, looks=looks, width=width, left=_LEFT, right=right, span=span, at=at, points=most_points)
     for name, lines in drawn.items():
@@ -89,7 +92,7 @@ def _lines(run: Run, name: PanelName, unit: Unit, window: float) -> list[Line]:
         case "deficits":
             return deficits(run)
         case "waiting":
-            return waiting(run)
+            return waiting(run, unit=unit)
         case "load":
             return worker_load(run)
         case "refusals":
@@ -101,25 +104,26 @@ def _title(run: Run, name: PanelName, unit: Unit, recent: float) -> tuple[str, s
         "share": ("SHARE OF SERVICE so far", f"{unit} the ring dispatched; thin dashes: what the quanta ask for"),
         "recent_share": ("SHARE OF SERVICE lately", f"over the last {recent:.0%} of the run; thin dashes: asked"),
         "deficits": ("DEFICITS", "tokens, after every call"),
-        "waiting": ("WAITING", "requests" if run.outcomes.refusal else "requests; none was refused"),
+        "waiting": ("WAITING", unit if run.outcomes.refusal else f"{unit}; nothing was refused"),
         "load": ("WORKER LOAD", "active prefill tokens"),
         "refusals": ("REFUSED so far", "requests"),
     }
     return titles[name]
 
 
-def _labels(run: Run, name: PanelName, lines: list[Line]) -> list[str]:
+def _labels(run: Run, name: PanelName, lines: list[Line]) -> list[tuple[str, str]]:
+    """What stands beside every line: its name, which may be shortened, and its figures, which may not."""
     texts = []
     for line in lines:
         known = line.y[~np.isnan(line.y)]
         last = float(known[-1]) if len(known) else 0.0
         if name == "share":
-            texts.append(f"{line.name} {last:.0%}, asked {asked_shares(run)[line.owner]:.0%}")
+            texts.append((line.name, f" {last:.0%}, asked {asked_shares(run)[line.owner]:.0%}"))
         elif name == "recent_share":
-            texts.append(f"{line.name} {last:.0%}")
+            texts.append((line.name, f" {last:.0%}"))
         else:
             most = float(np.max(known)) if len(known) else 0.0
-            texts.append(f"{line.name}, {'in all' if name == 'refusals' else 'most'} {tokens_text(round(most))}")
+            texts.append((line.name, f", {'in all' if name == 'refusals' else 'most'} {tokens_text(round(most))}"))
     return texts
 
 
@@ -151,7 +155,12 @@ class _Sheet:
         return self.width - self.left - self.right
 
     def panel(
-        self, name: PanelName, title: tuple[str, str], lines: list[Line], labels: list[str], asked: list[float]
+        self,
+        name: PanelName,
+        title: tuple[str, str],
+        lines: list[Line],
+        labels: list[tuple[str, str]],
+        asked: list[float],
     ) -> None:
         number = len(self.axes) + 1
         height = max(104.0, _LABEL_PX * len(lines) + 6)
@@ -219,18 +228,23 @@ class _Sheet:
             "hovertemplate": f"{line.name}: %{{y:{'.1%' if 'share' in name else ',.0f'}}}<extra></extra>",
         }
 
-    def _labels(self, lines: list[Line], labels: list[str], top: float, height: float, high: float | None) -> None:
+    def _labels(
+        self, lines: list[Line], labels: list[tuple[str, str]], top: float, height: float, high: float | None
+    ) -> None:
         """Labels right of the plot, each behind its line's mark: at the lines' ends (``high`` is given) or in order."""
         wanted = [top + 8 + _LABEL_PX * i for i in range(len(lines))]
         if high is not None:
             ends = [line.y[~np.isnan(line.y)][-1:] for line in lines]
             wanted = [top + height * (1 - (float(end[0]) if len(end) else 0.0) / high) for end in ends]
         edge = self.left + self.plot_px
-        for line, text, y in zip(lines, labels, spread(wanted, _LABEL_PX, top + 4, top + height - 2), strict=True):
+        for line, (name, figures), y in zip(
+            lines, labels, spread(wanted, _LABEL_PX, top + 4, top + height - 2), strict=True
+        ):
             look = self.looks[line.owner] if line.owner >= 0 else None
-            short = shorten(text, self.right - 30, _LABEL_SIZE)
+            room = self.right - _MARK_PX + 1 - text_width(figures, _LABEL_SIZE)
+            said = shorten(name, room, _LABEL_SIZE) + figures
             self.words.append(
-                TextPoint(edge + 24, y, short, look.text_colour if look else self.theme.muted, _LABEL_SIZE)
+                TextPoint(edge + 24, y, said, look.text_colour if look else self.theme.muted, _LABEL_SIZE)
             )
             if look:
                 self.marks.append((edge + 13, y, look))

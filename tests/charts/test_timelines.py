@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drr.charts.palette import DARK, LIGHT, class_styles
-from drr.charts.series import asked_shares, deficits, refusals, service_share, thin, waiting, worker_load
+from drr.charts.series import asked_shares, deficits, refusals, service_share, step_axis, thin, waiting, worker_load
 from drr.charts.stage import stage_figure
 from drr.charts.survey import endpoint_loads, survey, waiting_requests
 from drr.charts.timelines import PANELS, playhead_x, timeline_figure
@@ -67,6 +67,12 @@ def test_deficits_waiting_and_refusals_are_those_of_the_run(run: Run):
     calls = [k for k in range(run.n_steps) if run.state_at(k).visits or run.kinds[k] == StepKind.EMPTY_CALL]
     assert [int(v) for v in deficits(run)[1].y] == [run.state_at(k).classes[1].deficit_tokens for k in calls]
     assert max(line.y.max() for line in waiting(run)) == survey(run).most_waiting
+    tokens = waiting(run, unit="tokens")
+    where = step_axis(run)[0]
+    for at in where[::7]:
+        last = int(np.searchsorted(where, at, side="right")) - 1
+        for line, each in zip(tokens, run.state_at(last).classes, strict=True):
+            assert line.y[np.searchsorted(line.x, at, side="right") - 1] == each.waiting_tokens
     refused = [
         sum(run.outcome[r] == "refused" for r in range(len(run.requests)) if run.class_index[r] == c) for c in range(3)
     ]
@@ -148,4 +154,4 @@ def test_every_panel_has_a_playhead_at_the_step(run: Run):
 def test_a_run_without_refusals_says_so_instead_of_showing_an_empty_panel():
     figure = timeline_figure(real_run({"premium": 512}, 20), theme=LIGHT)
     assert not any(t.uid.startswith("refusals") for t in figure.data)
-    assert any("none was refused" in text for text in trace(figure, "page.words").text)
+    assert any("nothing was refused" in text for text in trace(figure, "page.words").text)
