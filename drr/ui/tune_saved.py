@@ -65,7 +65,9 @@ def show(base: Experiment | None) -> bool:
 def _keep(place: Path, base: Experiment | None) -> None:
     """Keep what there is under a name."""
     choices = [LAB_RUN] if base is not None else []
-    choices += [name for name, view in _SWEEPS.items() if tune_work.finished(view) is not None]
+    done_sweeps = {name: tune_work.finished(view) for name, view in _SWEEPS.items()}
+    # One that was cancelled would not be the same when it is run again.
+    choices += [name for name, done in done_sweeps.items() if done is not None and not done.missing]
     if not choices:
         return
     what = st.selectbox("Keep", choices, key=_WHAT)

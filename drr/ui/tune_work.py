@@ -20,6 +20,9 @@ from drr.ui.tune_tasks import SweepSlice
 
 OWNER = "tune"
 POLL_SECONDS = 0.3
+MOST_KEPT = 5_000
+"""Experiments of earlier sweeps of a session that are not run again where a later sweep has them too."""
+_KEPT = "tune:kept"
 
 
 @dataclass(slots=True)
@@ -69,8 +72,11 @@ def start(view: str, sweep: Sweep) -> None:
     state = st.session_state
     for key in [key for key in state if str(key).startswith("tune:") and str(key).endswith(":work")]:
         state[key] = None
-    state[_work(view)] = Work(sweep, trials, _submit(trials))
-    state[f"tune:{view}:error"] = ""
+    kept: dict[str, TrialResult] = state.setdefault(_KEPT, {})
+    known = {trial.key: kept[trial.key] for trial in trials if trial.key in kept}
+    left = tuple(trial for trial in trials if trial.key not in known)
+    work = Work(sweep, trials, _submit(left), known)
+    state[_work(view)], state[f"tune:{view}:error"] = work, ""
 
 
 def _submit(trials: tuple[Trial, ...]) -> Job:
@@ -108,7 +114,12 @@ def _advance(view: str, work: Work) -> bool:
     if not job.is_over:
         return False
     if job.state == "done":
-        work.known.update(cast("list[tuple[str, TrialResult]]", job.result))
+        finished = dict(cast("list[tuple[str, TrialResult]]", job.result))
+        work.known.update(finished)
+        kept: dict[str, TrialResult] = st.session_state.setdefault(_KEPT, {})
+        kept.update(finished)
+        for key in list(kept)[:-MOST_KEPT]:
+            del kept[key]
         left = work.left()
         if left:
             work.job = _submit(left)

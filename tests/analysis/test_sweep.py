@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +26,7 @@ from drr.errors import DrrError, WorkloadError
 from drr.workload.experiment import Experiment, SpecWorkload
 from drr.workload.scenarios import SCENARIOS, scenario
 from drr.workload.spec_reading import load_spec
+from tests.support import ROOT
 
 BURST = scenario("premium_burst").experiment
 POISSON = replace(
@@ -259,6 +264,35 @@ def test_the_verb_writes_both_tables_and_a_second_time_runs_nothing(
     assert main(command) == 0
     assert "(0 run now" in capsys.readouterr().out
     assert out.read_bytes() == first
+
+
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "s.yaml"
+    axis = "{path: policy_classes.premium.quantum, from: 1, to: 150, steps: 150}"
+    spec.write_text(f"base: {{scenario: premium_burst}}\naxes: [{axis}]\n")
+    out, journal = tmp_path / "o.csv", tmp_path / "o.csv.journal"
+    arguments = ["sweep", "--spec", str(spec), "--out", str(out), "--jobs", "2"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "drr", *arguments], cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while child.poll() is None and not (journal.exists() and journal.stat().st_size):
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert (child.returncode, out.exists()) == (130, False)
+    assert "finished runs are in" in said
+    kept = len(Journal(journal).read())
+    assert 0 < kept < 150
+    assert main(arguments) == 0
+    assert f"({150 - kept:,} run now" in capsys.readouterr().out
+    resumed = out.read_bytes()
+    assert main([*arguments[:-1], "1", "--journal", str(tmp_path / "other")]) == 0
+    assert out.read_bytes() == resumed
 
 
 def test_a_bad_spec_is_refused_with_every_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
