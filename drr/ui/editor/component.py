@@ -88,6 +88,7 @@ def yaml_editor(
         "findings": marks(exchange.text, diagnostics),
         # Once the browser has sent an edit it has the vocabulary, which is most of what there is to send.
         "vocabulary": None if st.session_state.get(key) else vocabulary,
+        "suggests": vocabulary is not None,
         "key": key,
         "label": label,
         "height": height,

@@ -42,7 +42,7 @@ class Editor {
   constructor(parent, data) {
     this.separator = new Compartment();
     this.mayLeave = false; // Escape was the last key: Tab moves on instead of indenting
-    this.build(parent, data.label);
+    this.build(parent, data);
     const left = takeParked(data);
     const extensions = this.extensions(data);
     this.view = new EditorView({
@@ -63,7 +63,7 @@ class Editor {
     window.addEventListener("pagehide", this.flush);
   }
 
-  build(parent, label) {
+  build(parent, {label, suggests}) {
     const style = document.createElement("style");
     style.textContent = frameStyle;
     this.frame = document.createElement("div");
@@ -78,7 +78,7 @@ class Editor {
     keys.id = `ringside-editor-keys-${++count}`;
     const kbd = (name) => Object.assign(document.createElement("kbd"), {textContent: name});
     const run = /Mac|iP/.test(navigator.platform) ? "⌘ Enter" : "Ctrl Enter";
-    keys.append(kbd(run), " runs, ", kbd("Ctrl Space"), " suggests, ", kbd("Esc Tab"), " leaves");
+    keys.append(kbd(run), " runs, ", ...(suggests ? [kbd("Ctrl Space"), " suggests, "] : []), kbd("Esc Tab"), " leaves");
     this.keysId = keys.id;
     foot.append(this.summary, keys);
     this.frame.append(this.host, foot);
