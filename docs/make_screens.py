@@ -1,4 +1,4 @@
-"""Takes the README's pictures of the app: ``python docs/make_screens.py`` (needs Playwright and a Chromium)."""
+"""Takes the README's pictures: ``python docs/make_screens.py`` (needs Playwright, kaleido and a Chromium)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from drr.charts.export import stage_gif  # noqa: E402
+from drr.workload.scenarios import build, scenario  # noqa: E402
 from tests.browser.helpers import (  # noqa: E402
     CHROMIUM_FLAGS,
     StreamlitServer,
@@ -38,8 +40,16 @@ def take(browser: Browser, url: str, name: str, scheme: str, wanted: str) -> Non
     context.close()
 
 
+def moving(decisions: int) -> None:
+    """The first decisions of the premium burst, as an animation."""
+    run = build(scenario("premium_burst"))
+    gif = stage_gif(run, run.decision_steps[:decisions], width=900, ms_per_step=700)
+    (PICTURES / "premium_burst.gif").write_bytes(gif)
+
+
 def main() -> None:
     """Take all of them."""
+    moving(20)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_chromium(playwright), headless=True, args=list(CHROMIUM_FLAGS)
