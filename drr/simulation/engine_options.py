@@ -6,8 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
+from reprlib import repr as _shown
 
 from drr.errors import EngineOptionError
+
+LONGEST_NAME = 60
+"""A longer name is no slip of a known one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class EngineOptions:
             value = getattr(self, name)
             if not math.isfinite(value) or value < 0:
                 raise EngineOptionError(
-                    f"engine option {name}: {value!r} given, a finite number of at least 0 is allowed"
+                    f"engine option {name}: {_shown(value)} given, a finite number of at least 0 is allowed"
                 )
 
     @classmethod
@@ -74,11 +78,11 @@ class EngineOptions:
         for name, value in options.items():
             if name == "backend":
                 if value != "vllm":
-                    raise EngineOptionError(f"engine option backend: {value!r} given, only 'vllm' is modelled")
+                    raise EngineOptionError(f"engine option backend: {_shown(value)} given, only 'vllm' is modelled")
             elif name not in known:
-                near = get_close_matches(name, known, 1)
+                near = get_close_matches(str(name)[:LONGEST_NAME], known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise EngineOptionError(f"engine option {name!r} is unknown; known are {', '.join(known)}{hint}")
+                raise EngineOptionError(f"engine option {_shown(name)} is unknown; known are {', '.join(known)}{hint}")
             elif value is not None:
                 values[name] = _convert(name, value)
         return cls(**values)  # type: ignore[arg-type]  # every value was converted by its own name
@@ -86,7 +90,9 @@ class EngineOptions:
 
 def _require_count(name: str, value: object, *, least: int = 1) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise EngineOptionError(f"engine option {name}: {value!r} given, a whole number of at least {least} is allowed")
+        raise EngineOptionError(
+            f"engine option {name}: {_shown(value)} given, a whole number of at least {least} is allowed"
+        )
 
 
 def _convert(name: str, value: object) -> object:
@@ -94,7 +100,7 @@ def _convert(name: str, value: object) -> object:
         return _timing(value)
     if name.startswith("enable_"):
         if not isinstance(value, bool):
-            raise EngineOptionError(f"engine option {name}: {value!r} given, true or false is allowed")
+            raise EngineOptionError(f"engine option {name}: {_shown(value)} given, true or false is allowed")
         return value
     if name.endswith("_ratio"):
         return _number(name, value)
@@ -104,8 +110,11 @@ def _convert(name: str, value: object) -> object:
 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EngineOptionError(f"engine option {name}: {value!r} given, a number is allowed")
-    return float(value)
+        raise EngineOptionError(f"engine option {name}: {_shown(value)} given, a number is allowed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise EngineOptionError(f"engine option {name}: the number is too large") from None
 
 
 def _timing(value: object) -> FixedTiming | PolynomialTiming | None:
@@ -120,8 +129,8 @@ def _timing(value: object) -> FixedTiming | PolynomialTiming | None:
             if all(math.isfinite(t) and t >= 0 for t in times):
                 return FixedTiming(*times)
     raise EngineOptionError(
-        f"engine option timing_model: {value!r} given, allowed are {{type: polynomial}}, with lists of three numbers "
-        "prefill and decode or without, and {type: fixed, prefill_ms: number, decode_ms: number}; times are at least 0"
+        f"engine option timing_model: {_shown(value)} given, allowed are {{type: polynomial}}, with lists of three "
+        "numbers prefill and decode or without, and {type: fixed, prefill_ms: number, decode_ms: number}; times are at least 0"
     )
 
 
@@ -130,7 +139,9 @@ def _quadratic(name: str, value: object) -> tuple[float, float, float]:
         numbers = [_number(f"timing_model.{name}", item) for item in value]
         if all(map(math.isfinite, numbers)):
             return numbers[0], numbers[1], numbers[2]
-    raise EngineOptionError(f"engine option timing_model.{name}: {value!r} given, a list of three numbers is allowed")
+    raise EngineOptionError(
+        f"engine option timing_model.{name}: {_shown(value)} given, a list of three numbers is allowed"
+    )
 
 
 def timing_mapping(timing: FixedTiming | PolynomialTiming | None) -> dict[str, object]:

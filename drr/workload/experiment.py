@@ -34,6 +34,8 @@ from drr.workload.typed import load_typed
 
 Progress = Callable[[int, int], object]
 
+MAX_ENDPOINTS = 10_000
+"""Endpoints of one run: the router looks at each of them for every request."""
 FORMAT = 1
 """Version of :meth:`Experiment.to_mapping`; a reader refuses what it does not know."""
 
@@ -101,7 +103,10 @@ class Experiment:
         return load_policy(self.policy_text).profile_for(self.model)
 
     def cluster(self) -> tuple[Worker, ...]:
-        """The workers as the run starts."""
+        """The workers as the run starts. Raises :class:`WorkloadError` for more than :data:`MAX_ENDPOINTS`."""
+        if self.workers * self.dp_size > MAX_ENDPOINTS:
+            found = f"{self.workers:,} workers with {self.dp_size:,} dp ranks each"
+            raise WorkloadError(f"{found} are given; at most {MAX_ENDPOINTS:,} endpoints are allowed")
         tokens = self.engine.max_num_batched_tokens
         taints = {worker: frozenset(names) for worker, names in self.taints}
         none: frozenset[str] = frozenset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import reprlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -216,7 +217,7 @@ def unknown_headers(table: RequestTable, profile: Profile) -> dict[str, int]:
 
 
 def _bad(name: str, value: object, allowed: str) -> WorkloadError:
-    return WorkloadError(f"class mapping: {name} is {value!r}; {allowed} is allowed")
+    return WorkloadError(f"class mapping: {name} is {reprlib.repr(value)}; {allowed} is allowed")
 
 
 def _as_text(name: str, value: object) -> str:
@@ -244,7 +245,10 @@ def _as_whole(name: str, value: object) -> int:
 def _as_number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _bad(name, value, "a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _bad(name, value, "a smaller number") from None
 
 
 def _as_pair(name: str, value: object) -> tuple[str, str | None]:

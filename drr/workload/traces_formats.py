@@ -265,15 +265,23 @@ def _with_unit(spec: TraceSpec, values_of: Callable[[str], Sequence[object]]) ->
 
 def _with_epoch(spec: TraceSpec, values: Sequence[object]) -> TraceSpec:
     for value in values:
-        number = (
-            float(value) if isinstance(value, int | float) or (isinstance(value, str) and is_number(value)) else None
-        )
+        number = _as_float(value)
         unit = epoch_unit(number) if number is not None else None
         if unit is not None and unit != spec.time_unit:
             return replace(spec, time_unit=unit, why_unit="the values look like time since 1970")
         if number is not None:
             break
     return spec
+
+
+def _as_float(value: object) -> float | None:
+    """A number of a first look; None for what is none."""
+    if not isinstance(value, int | float) and not (isinstance(value, str) and is_number(value)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # of a whole number; the row will be refused
+        return None
 
 
 def _printable(cell: str) -> str:

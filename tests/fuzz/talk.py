@@ -11,6 +11,7 @@ import zlib
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from drr.dynamo.probe_http import CallFailedError, Exchange
@@ -25,7 +26,7 @@ from drr.ui.editor.exchange import Exchange as EditorExchange
 from drr.ui.player.messages import View, csv, said
 from drr.ui.quantum_edits import edited, new_edits
 from drr.ui.scene.component import moment_of
-from drr.workload.experiment import Experiment, TraceWorkload, TypedWorkload
+from drr.workload.experiment import MAX_ENDPOINTS, Experiment, TraceWorkload, TypedWorkload
 from drr.workload.link import decode, encode, from_file, to_file
 from drr.workload.mapping import ClassMapping
 from drr.workload.scenarios import SCENARIOS
@@ -76,6 +77,10 @@ def shared_run(data: Any) -> None:
     if experiment is None:
         return
     assert len(experiment.key) == 64
+    if experiment.workers * experiment.dp_size > MAX_ENDPOINTS:
+        with pytest.raises(DrrError):
+            experiment.run()
+        return
     if experiment.workers * experiment.dp_size > WIDEST:
         return
 
