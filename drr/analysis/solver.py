@@ -265,9 +265,11 @@ class _Search:
         others = sum(part for name, part in parts.items() if name not in asked)
         left = max(1 - sum(asked.values()), 0.01)
         made = {name: asked.get(name, part / others * left if others else part) for name, part in parts.items()}
-        for goal in self._goals:
-            if goal.other is not None and goal.policy_class is not None:
-                made[goal.policy_class] = made[goal.other] * goal.value / (1 - goal.value)
+        ratios = [goal for goal in self._goals if goal.other is not None]
+        for goal in ratios * len(ratios):  # over again, since a class may stand in several of them
+            assert goal.policy_class is not None, "a ratio is between two classes"
+            assert goal.other is not None
+            made[goal.policy_class] = made[goal.other] * goal.value / (1 - goal.value)
         return made
 
     def _search(self) -> _Candidate:

@@ -210,20 +210,33 @@ def test_a_search_that_may_take_no_time_says_that_it_was_ended() -> None:
     assert not any("Time was up" in note for note in longer.notes)
 
 
-def test_three_classes_share_as_asked() -> None:
-    names = ("red", "green", "blue")
+COLOURS = ("red", "green", "blue")
+
+
+def three_classes() -> Experiment:
+    """Three classes with equal quanta and 300 requests of 7 tokens each, let go one at a time."""
     classes = "".join(
         f"  - {{name: {name}, policy_family: {name}, cache_bucket: all, quantum: 100, prefill_busy_threshold: 0}}\n"
-        for name in names
+        for name in COLOURS
     )
     head = "default_policy_family: red\nuncached_isl_buckets: [{min_tokens: 0, bucket: all}]\npolicy_classes:\n"
-    typed = "\n".join(f"{name}: {'7 ' * 300}" for name in names)
-    experiment = Experiment(policy_text=head + classes, workload=TypedWorkload(typed))
-    solution = solve(experiment, read_goals(["red share = 50 %", "green share = 30 %"], names))
+    typed = "\n".join(f"{name}: {'7 ' * 300}" for name in COLOURS)
+    return Experiment(policy_text=head + classes, workload=TypedWorkload(typed))
+
+
+def test_three_classes_share_as_asked() -> None:
+    solution = solve(three_classes(), read_goals(["red share = 50 %", "green share = 30 %"], COLOURS))
     assert solution.is_met, verdict(solution)
     quanta = dict(solution.quanta)
     assert quanta["red"] / sum(quanta.values()) == pytest.approx(0.5, abs=0.02)
     assert quanta["blue"] / sum(quanta.values()) == pytest.approx(0.2, abs=0.02)
+
+
+def test_ratios_that_hang_together_are_met_from_the_start() -> None:
+    solution = solve(three_classes(), read_goals(["red : green = 2 : 1", "green : blue = 2 : 1"], COLOURS))
+    assert solution.is_met, verdict(solution)
+    assert dict(solution.quanta) == {"red": 4, "green": 2, "blue": 1}
+    assert solution.runs <= 9
 
 
 def test_a_rival_arbiter_or_no_policy_has_no_quanta_to_find() -> None:
