@@ -130,7 +130,8 @@ def _timing(value: object) -> FixedTiming | PolynomialTiming | None:
                 return FixedTiming(*times)
     raise EngineOptionError(
         f"engine option timing_model: {_shown(value)} given, allowed are {{type: polynomial}}, with lists of three "
-        "numbers prefill and decode or without, and {type: fixed, prefill_ms: number, decode_ms: number}; times are at least 0"
+        "numbers prefill and decode or without, and {type: fixed, prefill_ms: number, decode_ms: number}; times are at "
+        "least 0"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Sequence
 
 from drr.errors import WorkloadError
@@ -21,12 +20,13 @@ def read_changes(text: str) -> tuple[TimedChange, ...]:
         if match is None or match[1] not in CHANGE_KINDS or not match[4]:
             kinds = ", ".join(CHANGE_KINDS)
             raise WorkloadError(
-                f"line {number}: {reprlib.repr(line)}; one of {kinds}, a worker, @ and a time are needed, as in `overload 0 @ 5 s`"
+                f"line {number}: {line[:60]!r}; one of {kinds}, a worker, @ and a time are needed, "
+                "as in `overload 0 @ 5 s`"
             )
         try:
             at = float(match[3]) * (1000.0 if match[4] == "s" else 1.0)
         except ValueError:
-            raise WorkloadError(f"line {number}: {reprlib.repr(match[3])} is no number") from None
+            raise WorkloadError(f"line {number}: {match[3][:60]!r} is no number") from None
         kind = next(each for each in CHANGE_KINDS if each == match[1])
         found.append(TimedChange(at, Change(kind, int(match[2]))))
     return tuple(found)
@@ -52,7 +52,7 @@ def read_taints(text: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
         names = tuple(rest.replace(",", " ").split())
         if _WORKER.fullmatch(worker.strip()) is None or not names:
             raise WorkloadError(
-                f"line {number}: {reprlib.repr(line)}; a worker and its taints are needed, as in `0: large-memory`"
+                f"line {number}: {line[:60]!r}; a worker and its taints are needed, as in `0: large-memory`"
             )
         if int(worker) in found:
             raise WorkloadError(f"line {number}: worker {int(worker)} has a line already")
