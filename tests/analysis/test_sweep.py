@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,9 +18,11 @@ import pytest
 from drr.analysis.compare import interval
 from drr.analysis.fairness import fairness
 from drr.analysis.outcomes import class_figures, shares
+from drr.analysis.solver_goals import read_goals
 from drr.analysis.sweep import Axis, RandomSample, Span, Sweep, Value, own_seed, with_setting
 from drr.analysis.sweep_figures import FIGURES, point_rows, rows_of, without_service_ms
 from drr.analysis.sweep_frame import intervals_frame, sweep_frame, write_csv, write_parquet
+from drr.analysis.sweep_reading import load_sweep
 from drr.analysis.sweep_running import Journal, Progress, run_sweep, time_text
 from drr.cli import main
 from drr.errors import DrrError, WorkloadError
@@ -344,6 +347,23 @@ def test_any_text_gets_a_verdict(tmp_path: Path) -> None:
         text = SPEC[:cut] + dice.choice(":{}[],\t\n- x&*?0") * dice.randrange(3) + SPEC[cut + dice.randrange(4) :]
         reading = read_sweep(text)
         assert (reading.sweep is None) == any(each.severity == "error" for each in reading.diagnostics)
+
+
+def test_the_sweep_and_the_goals_of_the_documentation_are_ones(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "sweep.yaml").write_text(example)
+    (tmp_path / "policy-classes.yaml").write_text(BURST.policy_text)
+    rows = [
+        {"timestamp": i, "input_length": 512, "output_length": 1, "hash_ids": [i], "policy_class": name}
+        for i, name in enumerate(("premium", "regular") * 20)
+    ]
+    (tmp_path / "traffic.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sweep = load_sweep(tmp_path / "sweep.yaml")
+    assert (sweep.size, sweep.replications, sweep.base.workers) == (21, 5, 2)
+    assert not run_sweep(replace(sweep, replications=1)).problems
+    lines = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    assert len(read_goals(lines, ("premium", "regular"))) == len(lines) == 6
 
 
 def test_an_experiment_that_is_typed_can_be_swept_too() -> None:
