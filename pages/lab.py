@@ -30,7 +30,7 @@ STALE = "Not from this text: the picture is of the last run."
 
 file_bar.start()
 lab_state.prepare()
-share.open_link(policy_tab.show_step)
+share.open_link(lab_state.stand_at)
 st.session_state["lab:policy"] = policy_tab.current_text()
 file_bar.follow()
 catch_up.note_drawn()
@@ -66,6 +66,8 @@ with right:
         st.warning(f"{why}{kept}")
     if view.run is not None:
         results.show_line(view.run)
+        if view.is_current:
+            stage_view.arrive(view.run, lab_state.take_arrival(), slot="lab")
         by_hand = view.is_current and workload_tab.is_typed(inputs)
         stage_view.show(
             view.run,

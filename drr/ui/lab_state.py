@@ -65,7 +65,7 @@ KINDS = ("Generated", "Typed queues", "Trace")
 LARGEST_NUMBER = 2**53 - 1
 """The largest whole number a number field of a browser can hold."""
 
-_HELD = "lab:held"
+_HELD, _ARRIVAL = "lab:held", "lab:arrival"
 STAGE = "lab:stage"
 """Key of the player that shows the Lab's run."""
 TABS = ("Policy", "Workload", "Workers")
@@ -120,6 +120,17 @@ def prepare() -> None:
     _hold()
     if "lab:policy" not in state:
         state["lab:policy"] = _FIRST.policy_text
+
+
+def stand_at(step: int | None) -> None:
+    """Where the playhead is to stand once the run of what was just loaded is there; None for a step in its middle."""
+    st.session_state[_ARRIVAL] = (step,)
+
+
+def take_arrival() -> tuple[int | None] | None:
+    """What :func:`stand_at` was told, once; None where nothing was."""
+    arrival: tuple[int | None] | None = st.session_state.pop(_ARRIVAL, None)
+    return arrival
 
 
 def _hold() -> None:

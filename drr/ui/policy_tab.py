@@ -9,7 +9,7 @@ from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
 from drr.ui.editor import POLICY_VOCABULARY, editor_text, yaml_editor
-from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text
+from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text, stand_at
 from drr.ui.look import plain
 from drr.ui.player.component import current_view, go_to
 from drr.ui.runs import shown_run
@@ -98,7 +98,7 @@ def _open_menu() -> None:
             on_change=_choose_sample,
             help="Loads another policy into the editor; Ctrl+Z there brings yours back.",
         )
-        share.show_open(show_step)
+        share.show_open(stand_at)
 
 
 def _share_menu(inputs: LabInputs) -> None:

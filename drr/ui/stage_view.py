@@ -7,10 +7,18 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from drr.simulation.recording import Run
-from drr.ui.player.component import PARTS, Part, player, warm_up
+from drr.ui.player import messages
+from drr.ui.player.component import PARTS, Part, go_to, player, warm_up
 from drr.ui.player.messages import View
 
 __all__ = ["show", "warm_up"]
+
+
+def arrive(run: Run, place: tuple[int | None] | None, *, slot: str, key: str = "stage") -> None:
+    """Have the playhead stand at a step of a run that is new on the page, None for a step in its middle."""
+    if place is not None:
+        step = messages.middle_decision(run) if place[0] is None else place[0]
+        go_to(f"{slot}:{key}", step=step, run=run)
 
 
 def is_up(slot: str, key: str = "stage") -> bool:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from drr.ui import lab_state
 from drr.ui.look import plain
-from drr.ui.player.component import go_to
 from drr.workload.experiment import Experiment
 from drr.workload.scenarios import SCENARIOS, scenario
 
@@ -46,5 +45,5 @@ def _load() -> None:
         return
     chosen = scenario(name)
     lab_state.load(chosen.experiment)
-    if chosen.is_typed:
-        go_to(lab_state.STAGE, step=-1)  # these are for stepping through, from the start
+    # Typed queues are for stepping through, from the start.
+    lab_state.stand_at(-1 if chosen.is_typed else None)

@@ -67,3 +67,11 @@ def test_a_request_that_was_followed_is_not_followed_again_on_another_page(state
     assert current_view(run, "p", 0).step == 9
     state["p"] = None  # Streamlit forgets what a component said once its page is left
     assert current_view(run, "p", 0).step == 9
+
+
+def test_a_request_about_another_run_waits_for_it(state: dict[str, Any]) -> None:
+    shown, awaited = random_run(3), random_run(4)
+    report(state, shown, 2)
+    go_to("p", step=5, run=awaited)
+    assert current_view(shown, "p").step == 2
+    assert current_view(awaited, "p").step == 5

@@ -59,12 +59,14 @@ def player(
     return current_view(run, key, begin)
 
 
-def go_to(key: str, *, step: int | None = None, time_ms: float | None = None) -> None:
+def go_to(key: str, *, step: int | None = None, time_ms: float | None = None, run: Run | None = None) -> None:
     """Move the playhead of the player called ``key`` to a step (-1: the start) or to a simulated time.
 
-    To be called before the player is rendered, or in a callback.
+    With ``run`` it moves as soon as that run is there, and not in the one before. To be called before the player is
+    rendered, or in a callback.
     """
-    st.session_state[f"{key}:go"] = {"number": time.time_ns() // 1_000_000, "step": step, "time_ms": time_ms}
+    number, run_id = time.time_ns() // 1_000_000, None if run is None else pack_id(run)
+    st.session_state[f"{key}:go"] = {"number": number, "step": step, "time_ms": time_ms, "run": run_id}
 
 
 def current_view(run: Run, key: str, start: int = -1) -> View:
@@ -79,7 +81,8 @@ def current_view(run: Run, key: str, start: int = -1) -> View:
         state[f"{key}:heeded"] = max(view.heeded, state.get(f"{key}:heeded", 0))
         state[f"{key}:stood"] = (view.step, run.times_ms[view.step] if view.step >= 0 else None)
     go = state.get(f"{key}:go")
-    if go is not None and go["number"] > state.get(f"{key}:heeded", 0):
+    is_due = go is not None and go["number"] > state.get(f"{key}:heeded", 0)
+    if go is not None and is_due and go["run"] in (None, pack_id(run)):
         step = run.step_at_time(go["time_ms"]) if go["step"] is None else min(max(go["step"], -1), run.n_steps - 1)
         return View(step=step) if view is None else replace(view, step=step, visit=-1)
     if view is not None:

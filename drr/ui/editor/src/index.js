@@ -115,7 +115,9 @@ class Editor {
           }
         }
       }),
-      EditorView.contentAttributes.of({"aria-label": this.label, "aria-describedby": this.keysId, spellcheck: "false"}),
+      EditorView.contentAttributes.of({
+        "aria-label": this.label, "aria-describedby": this.keysId, spellcheck: "false", tabindex: "0",
+      }),
       EditorView.clipboardInputFilter.of((text, state) => text.replace(/\r\n?|\n/g, state.lineBreak)),
       lintGutter(),
       lineNumbers(),

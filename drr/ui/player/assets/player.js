@@ -100,8 +100,10 @@ export class Player {
     else if (kept && this.memory.run === this.run.id) this.position = kept;
     else if (kept) this.position = whole(stepAtTime(this.run, this.memory.time));
     else this.position = whole(Math.min(start, this.run.steps - 1));
-    if (this.pendingGo) this.position = this.placeOf(this.pendingGo);
-    this.pendingGo = null;
+    if (this.pendingGo && this.isHere(this.pendingGo)) {
+      this.position = this.placeOf(this.pendingGo);
+      this.pendingGo = null;
+    }
     this.revealed = -1;
     this.remember();
   }
@@ -208,13 +210,16 @@ export class Player {
   go(request) {
     if (this.memory.lastGo >= request.number) return;
     this.memory.lastGo = request.number;
-    if (!this.run) {
-      this.pendingGo = request;
-      return;
-    }
+    this.pendingGo = this.isHere(request) ? null : request;
+    if (this.pendingGo) return;
     this.playback.pause();
     this.moveTo(this.placeOf(request), { isFollowing: true }); // each one is told where to go
     this.sender.report();
+  }
+
+  /** Whether the run that a request is about is there; most are about whatever is there. */
+  isHere({ run }) {
+    return Boolean(this.run) && (!run || run === this.run.id);
   }
 
   placeOf({ step, time_ms: time }) {
