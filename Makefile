@@ -9,6 +9,7 @@ PYTEST_FLAGS ?=
 FUZZ_MINUTES ?= 5
 FUZZ_FLAGS ?=
 MUTANTS_FLAGS ?=
+BENCH_FLAGS ?= --write
 
 BIN := $(VENV)/bin
 SOURCES := app.py ringside.py drr pages tests $(wildcard benchmarks)
@@ -46,9 +47,9 @@ format: env-dev  ## let ruff lay the sources out
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: env-dev  ## every benchmark; fails when one misses its bar
+bench: env-dev  ## every benchmark, with its figures put into docs/benchmarks.md; fails when one misses its bar
 	@failed=0; for script in $(filter-out benchmarks/support.py,$(wildcard benchmarks/*.py)); do \
-	  echo "== $$script"; $(BIN)/python "$$script" || failed=1; \
+	  echo "== $$script"; $(BIN)/python "$$script" $(BENCH_FLAGS) || failed=1; \
 	done; exit $$failed
 
 dask: env-dev  ## a sweep on a Dask scheduler with two workers, one of which is killed
