@@ -141,7 +141,7 @@ def _list(place: Path, found: list[Saved]) -> bool:
         chosen = [load(place, found[row].name) for row in rows[:2]]
         if len(chosen) == 2:
             st.markdown(f"**{plain(chosen[1].name)}** against **{plain(chosen[0].name)}**")
-            st.dataframe(_readable(compare_saved(*chosen)), hide_index=True)
+            st.dataframe(readable(compare_saved(*chosen)), hide_index=True)
             return False
         return _one(chosen[0])
     except DrrError as error:
@@ -160,7 +160,7 @@ _TITLES = {
 }
 
 
-def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
     """A table of figures for people: shares in percent, times in seconds, counts with separators."""
     if "figure" in frame.columns:
         shown = frame.copy()
@@ -187,7 +187,7 @@ def _cell(figure: str, value: float, *, is_difference: bool = False) -> str:
 
 def _one(saved: Saved) -> bool:
     st.markdown(f"**{plain(saved.name)}**: {plain(saved.line())}")
-    st.dataframe(_readable(saved_figures(saved)), hide_index=True)
+    st.dataframe(readable(saved_figures(saved)), hide_index=True)
     with st.container(horizontal=True, gap="small"):
         to_lab = st.button("Open in the Lab", key="tune:saved:lab", type="primary")
         if saved.kind == "sweep" and _can_be_drawn(saved.sweep()):

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from drr.analysis.saved import VARIABLE, load, save_run
+from drr.analysis.saved import VARIABLE, compare_saved, load, save_run
 from drr.analysis.sweep import Axis, Sweep, with_setting
-from drr.ui import runs, tune_tasks
+from drr.ui import runs, tune_saved, tune_tasks
 from drr.ui.tune_knobs import drawn_axis, knobs
 from drr.ui.tune_tasks import SweepSlice
 from drr.workload.scenarios import SCENARIOS, scenario
 from tests.support import ROOT
 
 BURST = scenario("premium_burst").experiment
-SECONDS = 60
+SECONDS = 120
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -177,6 +177,15 @@ def test_a_run_is_kept_under_a_name_once(page: AppTest, monkeypatch: pytest.Monk
     assert "'mine' is there already" in texts(page)
     page.text_input[0].set_value("a b").run()
     assert "letters, digits" in texts(page)
+
+
+def test_two_saved_runs_are_compared_in_words_for_people(tmp_path: Path) -> None:
+    equal = scenario("equal_control").experiment
+    pair = [save_run(tmp_path, name, each, each.run(record=False)) for name, each in (("four", BURST), ("even", equal))]
+    shown = tune_saved.readable(compare_saved(*pair))
+    assert list(shown.columns) == ["rule", "class", "figure", "four", "even", "difference"]
+    assert shown.iloc[0].tolist() == ["documented", "premium", "share", "80.1 %", "50.1 %", "-30.0 points"]
+    assert "median wait, s" in set(shown["figure"])
 
 
 def test_an_invalid_policy_in_the_lab_is_said(page: AppTest) -> None:
