@@ -11,7 +11,7 @@ _CSS = """
 [data-testid="stAppViewContainer"] h3 { padding-top: 0; }
 /* Streamlit's greyed text has a contrast of 4.4 : 1 on white, and white on its dark theme's primary colour 3.8 : 1;
    4.5 : 1 can be read by most people. */
-[data-testid="stCaptionContainer"] { color: color-mix(in srgb, currentcolor 74%, transparent); }
+[data-testid="stCaptionContainer"] { opacity: 0.74; }
 [data-testid="stBaseButton-primary"]:not(:disabled) { background-image: linear-gradient(#0003, #0003); }
 .st-key-doctor [data-testid="stMarkdownContainer"] :is(p, strong) { font-size: 0.875rem; }
 /* The Lab's two sides stand above each other where the stage would have no room beside the editor. */
