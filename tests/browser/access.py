@@ -68,7 +68,7 @@ _FOCUS = """() => {
   const name = e.getAttribute("aria-label") || e.title || e.textContent.trim() || e.id;
   const isBig = e.getBoundingClientRect().width > 0 || e.closest("label, [data-testid]") !== null;
   return {number, what: `${number} ${e.tagName.toLowerCase()} ${name.slice(0, 40)}`, isNowhere: false,
-          isVisible: e.checkVisibility({visibilityProperty: true}) && isBig, isEditor: e.closest(".cm-editor") !== null};
+          isVisible: isBig && e.checkVisibility({visibilityProperty: true}), isEditor: !!e.closest(".cm-editor")};
 }"""
 
 
