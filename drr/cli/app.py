@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drr.dynamo.probe_plan import is_loopback
 from drr.errors import DrrError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until interrupted. Raises :class:`DrrError` where the installation has no pages."""
-    if not _is_loopback(options.address):
+    if not is_loopback(options.address):
         said = f"Listening on {options.address}: whoever reaches it can run work here, and needs no password."
         print(said, file=sys.stderr, flush=True)
     command = command_line(port=options.port, address=options.address, policy=options.policy)
@@ -63,10 +63,3 @@ def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no port; a whole number from 1 to 65535 is allowed")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import os
@@ -64,7 +65,15 @@ class Target:
     @property
     def is_loopback(self) -> bool:
         """Whether it is this very machine."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        return is_loopback(self.host)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address (a name is none, but for ``localhost``) can be reached from this very machine only."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
 
 def read_target(url: str) -> Target:

@@ -6,7 +6,15 @@ import os
 
 import streamlit as st
 
-from drr.dynamo.probe_plan import CLASS_HEADER, PROMPT_KINDS, ProbeError, ProbePlan, read_classes, read_target
+from drr.dynamo.probe_plan import (
+    CLASS_HEADER,
+    PROMPT_KINDS,
+    ProbeError,
+    ProbePlan,
+    is_loopback,
+    read_classes,
+    read_target,
+)
 from drr.ui import lab_state
 from drr.workload.experiment import Experiment
 
@@ -68,10 +76,13 @@ def lab_experiment() -> Experiment | None:
 
 
 def allowed_hosts() -> frozenset[str] | None:
-    """The hosts the page may probe; None where the person who runs the server names none, and any may be probed."""
+    """The hosts the page may probe; None where whoever runs the server named none and has it for himself: then any.
+
+    A server that others reach probes no host that was not named: it can see more of its network than they do.
+    """
     names = os.environ.get(HOSTS_VARIABLE, "")
     found = frozenset(name.strip().lower() for name in names.split(",") if name.strip())
-    return found or None
+    return found if found or not is_loopback(st.get_option("server.address") or "") else None
 
 
 def key_variable(url: str) -> tuple[str | None, str]:
@@ -93,7 +104,8 @@ def plan() -> ProbePlan:
     target = read_target(state["probe:url"])
     hosts = allowed_hosts()
     if hosts is not None and target.host not in hosts:
-        raise ProbeError(f"this server may probe {', '.join(sorted(hosts))} only ({HOSTS_VARIABLE} sets it)")
+        allowed = f"{', '.join(sorted(hosts))} only" if hosts else "no host, since others can reach it"
+        raise ProbeError(f"this server may probe {allowed} ({HOSTS_VARIABLE} sets it)")
     return ProbePlan(
         url=state["probe:url"].strip(),
         model=state["probe:model"].strip(),

@@ -556,3 +556,10 @@ def test_our_prediction_for_the_seed_load_is_the_known_one():
     premium, regular = predicted_ttft(plan, run)
     assert premium.count == regular.count == 320
     assert (premium.p50 or 0) < (regular.p50 or 0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1.elsewhere.example", "127.example", "localhost.example", "10.0.0.1"])
+def test_a_name_that_looks_like_this_machine_gets_no_key_over_http(host: str) -> None:
+    with pytest.raises(ProbeError, match="over https"):
+        plan_for(f"http://{host}:8000", key_variable="SOME_KEY")
+    assert plan_for("http://127.9.9.9:8000", key_variable="SOME_KEY").target.is_loopback

@@ -336,3 +336,14 @@ def test_a_task_reports_what_the_replay_gives(monkeypatch):
     found = RealTask(ABOVE, 1_000, 5.0).run(lambda over, total: told.append((over, total)))
     assert found.explained_by == ()
     assert told[-1] == (3, 3)
+
+
+def test_a_server_that_others_reach_probes_no_host_that_was_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = {"server.address": "0.0.0.0"}
+    monkeypatch.delenv(real_state.HOSTS_VARIABLE, raising=False)
+    monkeypatch.setattr(real_state.st, "get_option", address.get)
+    assert real_state.allowed_hosts() == frozenset()
+    address["server.address"] = "127.0.0.1"
+    assert real_state.allowed_hosts() is None
+    monkeypatch.setenv(real_state.HOSTS_VARIABLE, "llm.example")
+    assert real_state.allowed_hosts() == {"llm.example"}
