@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from drr.analysis.compare import interval
+from drr.analysis.log import safe_cell
 from drr.analysis.sweep_figures import FIGURES
 from drr.analysis.sweep_running import SweepResult
 from drr.errors import DrrError
@@ -76,14 +77,29 @@ def _mean(values: Sequence[float | None]) -> list[float | None]:
 
 def frame_writer(path: Path) -> Callable[[pd.DataFrame, Path], None]:
     """How a table is written to a file of this name: .csv or .parquet; raises :class:`DrrError` for other endings."""
-    writers = {".csv": write_csv, ".parquet": write_parquet}
+    writers = {".csv": write_sheet, ".parquet": write_parquet}
     if path.suffix not in writers:
         raise DrrError(f"{path}: the name has to end in {' or '.join(writers)}")
     return writers[path.suffix]
 
 
+def sheet(frame: pd.DataFrame) -> str:
+    """A table as CSV for people and their spreadsheets: text that looks like a formula is led by an apostrophe."""
+    safe = frame.rename(columns=lambda name: safe_cell(str(name)))
+    for name, kind in enumerate(safe.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            column = safe.iloc[:, name]
+            safe.isetitem(name, [safe_cell(value) if isinstance(value, str) else value for value in column])
+    return safe.to_csv(index=False, lineterminator="\n")
+
+
+def write_sheet(frame: pd.DataFrame, path: Path) -> None:
+    """Write :func:`sheet` to a file."""
+    path.write_text(sheet(frame), encoding="utf-8", newline="")
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV; numbers are written so that they are read as the very same."""
+    """Write a table as CSV for programs: everything is read as the very same. For people there is :func:`sheet`."""
     frame.to_csv(path, index=False, lineterminator="\n")
 
 

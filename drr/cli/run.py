@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drr.analysis.log import safe_cell
 from drr.analysis.outcomes import ClassFigures, class_figures, other_rule_line, result_line
 from drr.cli.inputs import add_run_arguments, load_run, write_whole
 from drr.errors import WorkloadError
@@ -57,7 +58,7 @@ def _write_csv(run: Run, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(ResultRow._fields)
-        rows.writerows(run.result_rows())
+        rows.writerows([safe_cell(v) if isinstance(v, str) else v for v in row] for row in run.result_rows())
 
 
 def _write_jsonl(run: Run, path: Path) -> None:

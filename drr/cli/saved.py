@@ -118,13 +118,14 @@ def _compare(options: argparse.Namespace, folder: Path) -> int:
 def _query(options: argparse.Namespace, folder: Path) -> int:
     from drr.analysis.saved import saved_in
     from drr.analysis.saved_query import query
+    from drr.analysis.sweep_frame import sheet
 
     everything = saved_in(folder)
     if not everything:
         raise DrrError(f"nothing is saved in {folder}, so there is nothing to ask")
     answer = query(everything, options.sql)
     if options.csv:
-        print(answer.to_csv(index=False, lineterminator="\n"), end="")
+        print(sheet(answer), end="")
     else:
         _print(answer)
     return 0

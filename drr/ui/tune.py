@@ -11,6 +11,7 @@ import streamlit as st
 
 from drr.analysis.sweep import Sweep
 from drr.analysis.sweep_figures import JAIN, REFUSED, SHARE
+from drr.analysis.sweep_frame import sheet
 from drr.analysis.words import counted, listed
 from drr.charts.tune import Goalposts, lines_figure, trade_figure
 from drr.errors import DrrError
@@ -276,7 +277,7 @@ def downloads(view: str, done: Finished) -> None:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False, lineterminator="\n").encode()
+    return sheet(frame).encode()
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:
