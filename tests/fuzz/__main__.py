@@ -7,6 +7,7 @@ Prints the inputs tried per target. A finding is printed as small as it could be
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import resource
 import signal
@@ -32,6 +33,9 @@ MEMORY_BYTES = 3 * 2**30
 """More memory than this is refused to the process, so an input that wants it is a finding."""
 
 
+TELL_SECONDS = 60
+
+
 class TooLongError(Exception):
     """An input cost more CPU time than its target allows."""
 
@@ -49,6 +53,7 @@ def main() -> int:
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="folder of what was found")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    faulthandler.enable()
     warnings.simplefilter("ignore", HypothesisWarning)
     signal.signal(signal.SIGPROF, _too_long)
     first = int(time.time()) if options.seed is None else options.seed
@@ -57,6 +62,7 @@ def main() -> int:
     tried: Counter[str] = Counter()
     found: dict[str, str] = {}
     end = time.monotonic() + 60 * options.minutes
+    told = time.monotonic()
     dice = Random(first)
     while time.monotonic() < end and len(found) < len(chosen):
         for target in chosen:
@@ -65,6 +71,9 @@ def main() -> int:
                 if problem:
                     found[target.name] = problem
                     print(f"FOUND in {target.name}: {problem}", flush=True)
+        if time.monotonic() - told > TELL_SECONDS:
+            told = time.monotonic()
+            print(f"{tried.total():,} inputs, {(end - told) / 60:.0f} minutes to go", flush=True)
     report(chosen, tried, found)
     return 1 if found else 0
 
