@@ -35,7 +35,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests go last: they are slow, and Playwright keeps an event loop running in this thread."""
+    """Browser tests go last: they are slow, and Playwright keeps an event loop running in this thread.
+
+    In CI, where machines are shared and may stall for seconds, one that fails has a second try; the summary tells so.
+    """
+    for item in items if IN_CI else ():
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 

@@ -133,6 +133,10 @@ class Lab:
         self.open_menu("Open")
         chooser = self.page.locator('[data-testid="stFileUploaderDropzoneInput"]').first
         chooser.set_input_files({"name": name, "mimeType": "application/octet-stream", "buffer": content})
+        # A menu that is closed too soon takes the upload with it.
+        chip = self.page.get_by_test_id("stFileChip").filter(has_text=name[:5])
+        chip.first.wait_for(timeout=SECONDS * 1000)
+        self.page.get_by_test_id("stFileChipIconSpinner").wait_for(state="detached", timeout=SECONDS * 1000)
         self.page.wait_for_timeout(300)
         wait_until_settled(self.page)
         self.keyboard.press("Escape")
