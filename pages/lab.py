@@ -12,6 +12,7 @@ from drr.ui import (
     front_door,
     lab_state,
     policy_tab,
+    quantum_sliders,
     results,
     runs,
     share,
@@ -31,6 +32,8 @@ STALE = "Not from this text: the picture is of the last run."
 file_bar.start()
 lab_state.prepare()
 share.open_link(lab_state.stand_at)
+# Where a slider's edit came with a message of another part, its own callback may not have been called.
+quantum_sliders.take_edits(policy_tab.current_text, lab_state.load_policy_text)
 st.session_state["lab:policy"] = policy_tab.current_text()
 file_bar.follow()
 catch_up.note_drawn()
@@ -76,11 +79,11 @@ with right:
             on_worker=workload_typed.block_or_free if by_hand else None,
             press_worker=workload_typed.BLOCK_OR_FREE,
         )
-        export.show(view.run, slot="lab", title="A run in Ringside")
-        # The browser takes long to load what draws tables, and the stage matters more.
+        # The browser takes long to load what draws tables and the like, and the stage matters more.
         if stage_view.is_up("lab"):
+            export.show(view.run, slot="lab", title="A run in Ringside")
             results.show_figures(view.run)
-        slo.show(view.run, inputs.experiment)
+            slo.show(view.run, inputs.experiment)
 
 with doctor:
     doctor_panel.show(view, go_to=policy_tab.show_step, use=policy_tab.use_quanta)
