@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -14,36 +13,23 @@ from drr.ui.look import plain
 
 RULES = {"documented": "cursor rule: as documented", "carry": "cursor rule: as shipped (carry)"}
 
-
-@dataclass(frozen=True, slots=True)
-class _Summary:
-    """What there is to say about a run; made once, since going through all requests takes long for large runs."""
-
-    line: str
-    other_line: str
-    figures: pd.DataFrame
-
-
-_SUMMARIES: WeakKeyDictionary[Run, _Summary] = WeakKeyDictionary()
-
-
-def _summary(run: Run) -> _Summary:
-    found = _SUMMARIES.get(run)
-    if found is None:
-        found = _SUMMARIES[run] = _Summary(result_line(run), other_rule_line(run), _frame(run))
-    return found
+# Made once per run, since going through all requests takes long for large runs, and each when it is first shown.
+_LINES: WeakKeyDictionary[Run, tuple[str, str]] = WeakKeyDictionary()
+_FIGURES: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
 
 
 def show_line(run: Run) -> None:
     """The result in one sentence, and beneath it what the other cursor rule gives."""
-    said = _summary(run)
-    st.subheader(plain(said.line), anchor=False)
+    if run not in _LINES:
+        _LINES[run] = result_line(run), other_rule_line(run)
+    line, other_line = _LINES[run]
+    st.subheader(plain(line), anchor=False)
     workers = len(run.endpoint_names)
     facts = (
         f"{len(run.requests):,} requests · {len(run.class_names)} classes · "
         f"{workers} worker{'s' if workers != 1 else ''} · {RULES[run.cursor_rule]}"
     )
-    st.caption(f"{plain(facts)} · **{plain(said.other_line)}**")
+    st.caption(f"{plain(facts)} · **{plain(other_line)}**")
 
 
 def _frame(run: Run) -> pd.DataFrame:
@@ -76,7 +62,9 @@ def _frame(run: Run) -> pd.DataFrame:
 
 def show_figures(run: Run) -> None:
     """Figures of merit per class."""
-    frame = _summary(run).figures
+    if run not in _FIGURES:
+        _FIGURES[run] = _frame(run)
+    frame = _FIGURES[run]
     share = st.column_config.NumberColumn(format="percent")
     number = st.column_config.NumberColumn(format="localized")
     columns = {name: (share if "share" in name else number) for name in frame.columns if name != "class"}
