@@ -136,9 +136,13 @@ def _result(data: Mapping[str, Any]) -> TrialResult:
 
 
 def run_trial(
-    trial: Trial, *, max_requests: int | None = None, progress: Callable[[int, int], object] | None = None
+    trial: Trial,
+    *,
+    max_requests: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    words: Callable[[DrrError], str] = str,
 ) -> TrialResult:
-    """Run one trial. What is wrong with its settings is a result, since the others may be fine.
+    """Run one trial. What is wrong with its settings is a result, in ``words``, since the others may be fine.
 
     ``progress(requests over, requests in all)`` may raise to end the run.
     """
@@ -146,7 +150,7 @@ def run_trial(
         experiment = trial.experiment()
         return TrialResult(tuple(point_rows(experiment, trial.rules, max_requests=max_requests, progress=progress)))
     except DrrError as error:
-        return TrialResult((), str(error))
+        return TrialResult((), words(error))
 
 
 def run_batch(trials: Sequence[Trial]) -> list[tuple[str, TrialResult]]:

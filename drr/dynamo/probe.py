@@ -128,6 +128,8 @@ class _Load:
                 number, failure = self._results.get(timeout=min(0.1, max(0.001, self._left_s())))
             except queue.Empty:
                 continue
+            if failure is not None and self._must_end():
+                continue  # it failed because time is up
             if number in left:  # a request that could not be sent fails twice
                 left.discard(number)
                 yield self._row(number, failure)

@@ -8,6 +8,7 @@ import shlex
 import streamlit as st
 
 from drr.policy.schema import Profile
+from drr.ui.catch_up import note_due
 
 FILE_NAME = "policy-classes.yaml"
 _MODEL = "your-model"
@@ -35,7 +36,11 @@ def request_command(family: str, model: str | None = None) -> str:
 def show(profile: Profile, *, model: str | None, file_name: str = FILE_NAME) -> None:
     """Draw them: one command to start, one request per family and explicit class."""
     names = [*profile.families, *(each.name for each in profile.classes if each.is_explicit)]
-    with st.expander("Use it with the real router"):
+    # What draws code takes the browser half a second to load, so it is not there before somebody looks.
+    panel = st.expander("Use it with the real router", on_change=note_due)
+    if not panel.open:
+        return
+    with panel:
         st.caption("Start the frontend with this policy:")
         st.code(start_command(file_name), language="bash", wrap_lines=True)
         if names:

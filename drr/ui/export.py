@@ -11,6 +11,7 @@ from drr.charts.export import MOST_GIF_FRAMES, steps_from
 from drr.charts.handout import MOST_STEPS
 from drr.charts.replay_html import MOST_FRAMES
 from drr.simulation.recording import Run
+from drr.ui.catch_up import catch_up, note_due
 from drr.ui.export_task import ExportTask, FileKind, MadeFile
 from drr.ui.jobs import Job, RunPool
 from drr.ui.look import plain, theme
@@ -47,12 +48,15 @@ def show(run: Run, *, slot: str, title: str) -> None:
     """Draw the panel for the run that the player of ``slot`` shows; ``title`` is a hand-out's and a replay's."""
     if run.n_steps == 0:
         return
-    with st.expander("Export: picture, animation, hand-out, offline replay"):
-        _panel(run, slot, title)
+    panel = st.expander("Export: picture, animation, hand-out, offline replay", on_change=note_due)
+    if panel.open:
+        with panel:
+            _panel(run, slot, title)
 
 
 @st.fragment
 def _panel(run: Run, slot: str, title: str) -> None:
+    catch_up()
     key = f"{slot}:export"
     label = st.segmented_control("File", list(KINDS), key=f"{key}:kind", default="Picture, PNG", required=True)
     kind = KINDS[label]

@@ -43,6 +43,8 @@ class Job:
     state: JobState = "queued"
     over: int = 0
     total: int = 0
+    parts: list[object] = field(default_factory=list)
+    """What the task gave away before its end: it is there however the job ends."""
     result: object = None
     error: str = ""
     submitted_s: float = 0.0
@@ -210,7 +212,9 @@ class RunPool:
             if job is None or message[1] != job.number:
                 return
             if message[0] == "progress":
-                job.over, job.total = cast("tuple[int, int]", message[2:])
+                if job.state == "running":
+                    job.over, job.total, part = cast("tuple[int, int, object]", message[2:])
+                    job.parts += [] if part is None else [part]
                 return
             if job.state == "running":
                 if message[0] == "done":

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from drr.errors import DrrError, TooManyRequestsError, WorkloadError
+from drr.errors import DrrError, TooManyRequestsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +28,11 @@ class Limit:
 
     def exceeded(self, found: int) -> str | None:
         """What to tell a person when ``found`` is above the limit, else None."""
-        if found <= self.value:
-            return None
-        return f"{found:,} {self.what} are more than the {self.value:,} that are allowed here ({self.variable} sets it)"
+        return None if found <= self.value else self.words(found, self.value)
 
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Have a workload that is too large refused by the name of this limit."""
-        try:
-            yield
-        except TooManyRequestsError as error:
-            raise WorkloadError(
-                f"{self.exceeded(error.count) or error}: take fewer, or run it with python -m drr run"
-            ) from None
+    def words(self, found: int, most: int) -> str:
+        """That ``found`` is more than ``most``, and who sets that."""
+        return f"{found:,} {self.what} are more than the {most:,} that are allowed here ({self.variable} sets it)"
 
 
 REQUESTS_PER_RUN = Limit("RINGSIDE_MAX_REQUESTS", 500_000, "requests in one run")
@@ -55,3 +45,11 @@ LINK_CHARACTERS = Limit("RINGSIDE_MAX_LINK_CHARACTERS", 7_000, "characters of a 
 SHARED_TRACE_BYTES = Limit("RINGSIDE_MAX_SHARED_TRACE_BYTES", 2 * 1024 * 1024, "bytes of a trace in a shared file")
 REAL_REQUESTS = Limit("RINGSIDE_MAX_REAL_REQUESTS", 100_000, "requests compared with the real router")
 CONCURRENT_PROBES = Limit("RINGSIDE_MAX_PROBES", 1, "probes of live endpoints at the same time")
+
+
+def error_words(error: DrrError) -> str:
+    """The text of an error, as the app says it: a workload that is too large is refused by the name of its limit."""
+    if isinstance(error, TooManyRequestsError):
+        said = REQUESTS_PER_RUN.words(error.count, error.most)
+        return f"{said}: take fewer, or run it with python -m drr run"
+    return str(error)

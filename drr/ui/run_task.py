@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from drr.analysis.doctor import Finding, findings
 from drr.simulation.recording import Run
-from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.worker_process import Progress
 from drr.workload.experiment import Experiment
 
@@ -28,6 +27,5 @@ class RunTask:
 
     def run(self, progress: Progress) -> RunResult:
         """Run it, within the limits."""
-        with REQUESTS_PER_RUN.named():
-            run = self.experiment.run(progress, max_requests=self.max_requests)
+        run = self.experiment.run(progress, max_requests=self.max_requests)
         return RunResult(run, tuple(findings(run)))

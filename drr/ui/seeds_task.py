@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drr.analysis.compare import Interval, differences_over_seeds
-from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.worker_process import Progress
 from drr.workload.experiment import Experiment
 
@@ -23,7 +22,6 @@ class SeedsTask:
 
     def run(self, progress: Progress) -> Result:
         """Run both with every seed."""
-        with REQUESTS_PER_RUN.named():
-            return differences_over_seeds(
-                self.first, self.second, range(self.count), progress, max_requests=self.max_requests
-            )
+        return differences_over_seeds(
+            self.first, self.second, range(self.count), progress, max_requests=self.max_requests
+        )

@@ -11,6 +11,7 @@ import streamlit as st
 
 from drr.analysis.slo import RateSearch, SloFigures, Target, Trial, highest_rate, slo_figures
 from drr.simulation.recording import Run
+from drr.ui.catch_up import note_due
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -74,7 +75,12 @@ def show(run: Run, experiment: Experiment | None) -> None:
     targets = {
         name: Target(*times) for name, times in held.items() if name in run.class_names and times != (None, None)
     }
-    with st.expander("Service levels: how many requests are in time", expanded=bool(targets)):
+    panel = st.expander(
+        "Service levels: how many requests are in time", expanded=bool(targets), key="lab:slo:panel", on_change=note_due
+    )
+    if not panel.open:
+        return
+    with panel:
         figures = {each.name: each for each in slo_figures(run, targets)} if targets else {}
         _table(run, held, figures)
         if not targets:

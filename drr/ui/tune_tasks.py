@@ -10,40 +10,41 @@ from drr.analysis.saved import Saved, save_run
 from drr.analysis.solver import Solution, solve
 from drr.analysis.solver_goals import Goal
 from drr.analysis.sweep import Trial
-from drr.analysis.sweep_running import TrialResult, run_trial
+from drr.analysis.sweep_running import run_trial
 from drr.scheduler.ring import CursorRule
-from drr.ui.limits import SECONDS_PER_RUN
+from drr.ui.limits import SECONDS_PER_RUN, error_words
 from drr.ui.worker_process import Progress
 from drr.workload.experiment import Experiment
 
 SEARCH_PART = 0.6
 """Part of the time a job may take after which a search ends with what it has; the rest is for the prediction."""
 SLICE_SECONDS = 3.0
-"""A sweep is done in slices of about this long, so that others get their turn and little is lost on a cancel."""
+"""A sweep is done in slices of about this long, so that others get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSlice:
-    """The trials of a sweep that are left; as many are run as fit into a slice, at least one."""
+    """The trials of a sweep that are left; as many are run as fit into a slice, at least one.
+
+    Each is handed over as a part, ``(key, result)``, when it is finished.
+    """
 
     trials: tuple[Trial, ...]
     max_requests: int
 
-    def run(self, progress: Progress) -> list[tuple[str, TrialResult]]:
+    def run(self, progress: Progress) -> None:
         """Run them; progress is told within every run too, so that it can be cancelled there."""
-        started = time.monotonic()
-        finished: list[tuple[str, TrialResult]] = []
-        for trial in self.trials:
-            over = len(finished)
-            progress(over, len(self.trials))
+        started, total = time.monotonic(), len(self.trials)
+        for over, trial in enumerate(self.trials):
 
             def within(_over: int, _total: int, over: int = over) -> None:
-                progress(over, len(self.trials))
+                progress(over, total)
 
-            finished.append((trial.key, run_trial(trial, max_requests=self.max_requests, progress=within)))
+            within(0, 0)
+            result = run_trial(trial, max_requests=self.max_requests, progress=within, words=error_words)
+            progress(over + 1, total, (trial.key, result))
             if time.monotonic() - started >= SLICE_SECONDS:
                 break
-        return finished
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,14 +35,18 @@ class Work:
     known: dict[str, TrialResult] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
+    def gather(self) -> None:
+        """Take over what the job has handed over so far."""
+        self.known.update(cast("list[tuple[str, TrialResult]]", self.job.parts))
+
     def left(self) -> tuple[Trial, ...]:
         """What is still to be run, each key once."""
         return tuple({trial.key: trial for trial in self.trials if trial.key not in self.known}.values())
 
     def progress(self) -> Progress:
-        """How far it is, with what the job reports of its slice."""
-        total = len({trial.key for trial in self.trials})
-        over = min(len(self.known) + self.job.over, total)
+        """How far it is."""
+        self.gather()
+        total, over = len({trial.key for trial in self.trials}), len(self.known)
         spent = time.monotonic() - self.started_s
         return Progress(over, total, spent / over * (total - over) if over else None)
 
@@ -94,6 +98,11 @@ def _cancel(view: str) -> None:
 def _finish(view: str, work: Work) -> None:
     state = st.session_state
     state[_work(view)] = None
+    work.gather()
+    kept: dict[str, TrialResult] = state.setdefault(_KEPT, {})
+    kept.update(work.known)
+    for key in list(kept)[:-MOST_KEPT]:
+        del kept[key]
     done = [(trial, work.known[trial.key]) for trial in work.trials if trial.key in work.known]
     if not any(result.rows for _, result in done):
         problems = dict.fromkeys(result.problem for _, result in done if result.problem)
@@ -113,19 +122,10 @@ def _advance(view: str, work: Work) -> bool:
     job = work.job
     if not job.is_over:
         return False
-    if job.state == "done":
-        finished = dict(cast("list[tuple[str, TrialResult]]", job.result))
-        work.known.update(finished)
-        kept: dict[str, TrialResult] = st.session_state.setdefault(_KEPT, {})
-        kept.update(finished)
-        for key in list(kept)[:-MOST_KEPT]:
-            del kept[key]
-        left = work.left()
-        if left:
-            work.job = _submit(left)
-            return False
-        _finish(view, work)
-        return True
+    work.gather()
+    if job.state == "done" and (left := work.left()):
+        work.job = _submit(left)
+        return False
     if job.state == "failed":
         st.session_state[f"tune:{view}:error"] = job.error
     _finish(view, work) if work.known else st.session_state.update({_work(view): None})

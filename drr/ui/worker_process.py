@@ -2,8 +2,8 @@
 
 It talks over its standard streams with :class:`drr.ui.jobs.RunPool`, its parent, in pickled messages with a length in
 front. In: ``("run", job, task)`` or ``("cancel", job)``. Out: ``("ready", 0)`` once, ``("progress", job, over,
-total)``, ``("done", job, result)`` or ``("failed", job, error text)``. When the parent goes away, so does the process,
-whatever it is doing.
+total, part)``, ``("done", job, result)`` or ``("failed", job, error text)``. When the parent goes away, so does the
+process, whatever it is doing.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ import pickle
 import queue
 import sys
 import threading
-from collections.abc import Callable
 from typing import BinaryIO, NoReturn, Protocol
 
 from drr.errors import DrrError
+from drr.ui.limits import error_words
 
 LENGTH_BYTES = 8
 
 
-Progress = Callable[[int, int], object]
+class Progress(Protocol):
+    """Is told how far a task is; may raise to end it."""
+
+    def __call__(self, over: int, total: int, part: object = None, /) -> object:
+        """``part`` is something of the result that is finished and stays, however the task ends."""
 
 
 class Task(Protocol):
     """Something a worker process can do: picklable, with a picklable result."""
 
     def run(self, progress: Progress) -> object:
-        """Do it; ``progress(over, total)`` is called now and then and may raise to end it."""
+        """Do it; ``progress`` is called now and then."""
 
 
 class CancelledError(Exception):
@@ -87,17 +91,17 @@ def main() -> NoReturn:
     while True:
         number, task = inbox.jobs.get()
 
-        def progress(over: int, total: int, number: int = number) -> None:
+        def progress(over: int, total: int, part: object = None, /, *, number: int = number) -> None:
             if number in inbox.cancelled:
                 raise CancelledError
-            send(out, ("progress", number, over, total))
+            send(out, ("progress", number, over, total, part))
 
         try:
             answer: tuple[object, ...] = ("done", number, task.run(progress))
         except CancelledError:
             answer = ("failed", number, "cancelled")
         except DrrError as error:
-            answer = ("failed", number, str(error))
+            answer = ("failed", number, error_words(error))
         except Exception as error:
             fault = f"this is a fault of the program, not of the input: {type(error).__name__}: {error}"
             answer = ("failed", number, fault)

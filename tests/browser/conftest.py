@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.helpers import PageWatch, StreamlitServer, stays_on_this_machine, wait_until_settled
+from tests.browser.helpers import PageWatch, StreamlitServer, wait_until_settled
 from tests.support import ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -92,10 +92,12 @@ class NewPage(Protocol):
 
 
 @pytest.fixture(scope="session")
-def warm_context(browser: Browser) -> Iterator[BrowserContext]:
-    """A context for the whole session: its cache holds the scripts of the app, which takes seconds to fill."""
+def warm_context(browser: Browser, app_server: StreamlitServer) -> Iterator[BrowserContext]:
+    """A context for the whole session. A page stays open in it, so that the others find the app's scripts compiled."""
     context = browser.new_context(accept_downloads=True)
-    context.route(lambda url: not stays_on_this_machine(url), lambda route: route.abort())
+    page = context.new_page()
+    page.goto(app_server.url)
+    wait_until_settled(page)
     yield context
     context.close()
 

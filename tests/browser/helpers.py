@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, Request, Route, WebSocket
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket
 
 CHROMIUM_FLAGS = (
     "--headless",
@@ -27,6 +27,10 @@ CHROMIUM_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Pages of the app share a process, and with it the scripts it has loaded.
+    "--process-per-site",
+    # No request leaves this machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 )
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 SERVER_START_SECONDS = 60
@@ -127,8 +131,7 @@ class PageWatch:
         self.allowed.append(re.compile(pattern))
 
     def attach_to_context(self, context: BrowserContext) -> None:
-        """Watch every page of ``context`` and block requests to other machines."""
-        context.route(lambda url: not stays_on_this_machine(url), self._refuse)
+        """Watch every page of ``context``."""
         context.on("page", self.attach_to_page)
 
     def verdict(self) -> list[str]:
@@ -141,9 +144,6 @@ class PageWatch:
         page.on("console", self._note_console)
         page.on("request", self._note_request)
         page.on("websocket", self._note_websocket)
-
-    def _refuse(self, route: Route) -> None:
-        route.abort()
 
     def _note_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -159,13 +159,15 @@ class PageWatch:
 
 
 def wait_until_settled(page: Page, *, timeout_ms: float = 60_000, quiet_ms: float = 250) -> None:
-    """Wait until the app's script has run, players are drawn and nothing is stale, for ``quiet_ms`` without a break."""
+    """Wait until the app's script has run, players are drawn, nothing is stale, for ``quiet_ms`` without a break."""
     page.wait_for_function(
         """(quiet) => {
             const app = document.querySelector('[data-testid="stApp"]');
             const done = app && app.getAttribute('data-test-script-state') === 'notRunning'
                 && !document.querySelector('[data-testid="stAppSkeleton"], [data-testid="stSkeleton"]')
-                && !document.querySelector('[data-stale="true"], .rp:not([data-ready="true"])');
+                && !document.querySelector('[data-stale="true"], .rp:not([data-ready="true"])')
+                && [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')].every(
+                    (host) => host.childElementCount > 1 || host.closest('[class*="st-key-player-feeds"]'));
             const now = performance.now();
             if (!done) { window.__settledSince = null; return false; }
             window.__settledSince ??= now;

@@ -78,7 +78,7 @@ class Lab:
                     raise error
             if time.monotonic() > deadline:
                 pytest.fail(f"not reached: {what}; the result is {self.result!r}", pytrace=False)
-            self.page.wait_for_timeout(25)
+            self.page.wait_for_timeout(100)
 
     def wait_for_ratio(self, ratio: str) -> None:
         """Wait until premium got so many times the tokens of regular."""

@@ -121,21 +121,21 @@ def test_a_link_opens_the_same_policy_and_step_in_another_browser(open_app: Open
     other.wait(lambda: other.shown_step() == step, f"{step}, and not {other.shown_step()}")
 
 
-@pytest.mark.parametrize("how", ["cut", "changed", "long"])
-def test_a_broken_link_says_so_and_loads_nothing(open_app: OpenApp, how: str) -> None:
+def test_a_broken_link_says_so_and_loads_nothing(open_app: OpenApp) -> None:
     lab = Lab(open_app())
     lab.put(with_quanta(512, 64))
     lab.wait_for_ratio("8.2")
     link = make_link(lab)
     code = link.partition("?x=")[2]
-    broken = {
-        "cut": code[:-9],
-        "changed": code[:40] + ("A" if code[40] != "A" else "B") + code[41:],
-        "long": "1." + "A" * 100_000,
-    }
-    other = Lab(open_app("/?x=" + broken[how]))
-    other.wait_for_alert("Nothing was opened: .*(cut or changed|at most 7,000 are read)")
-    other.wait_for_ratio("4.0")
+    changed = code[:40] + ("A" if code[40] != "A" else "B") + code[41:]
+    for broken, says in (
+        (code[:-9], "cut or changed"),
+        (changed, "cut or changed"),
+        ("1." + "A" * 20_000, "at most 7,000 are read"),
+    ):
+        other = Lab(open_app("/?x=" + broken))
+        other.wait_for_alert(f"Nothing was opened: .*{says}")
+        other.wait_for_ratio("4.0")
     other.put(with_quanta(512, 512))
     other.wait_for_ratio("1.0")
 

@@ -100,7 +100,7 @@ def test_a_file_with_bad_rows_says_which_and_why(open_app: OpenApp, screenshot: 
     see(page, "1 row of 3 cannot be read")
     expect(page.get_by_role("button", name="Send to Lab")).to_be_disabled()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download as CSV").click()
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Download as CSV").click()
     assert "2,no valid JSON" in download.value.path().read_text().replace('"', "")
     screenshot(page, "traces_bad_rows")
     page.get_by_role("button", name="Leave them out").click()

@@ -176,7 +176,7 @@ def test_targets_show_the_share_in_time_and_the_search_finds_a_rate(
     page = open_app(viewport=(1400, 2000))
     choose(page, "Scenario", "A premium spike that subsides")
     page.get_by_text("Service levels: how many requests are in time").click()
-    grid = page.locator('[data-testid="stDataFrame"]').last
+    grid = page.get_by_test_id("stExpander").filter(has_text="Service levels").get_by_test_id("stDataFrame")
     expect(grid).to_be_visible()
     grid.scroll_into_view_if_needed()
     page.wait_for_timeout(500)  # the grid draws itself on a canvas once it knows its width

@@ -38,6 +38,21 @@ class UntilReleased:
 
 
 @dataclass(frozen=True)
+class PartByPart:
+    """Hands parts over, and then goes on until a file is there."""
+
+    count: int
+    gate: Path
+
+    def run(self, progress: Progress) -> None:
+        for number in range(self.count):
+            progress(number + 1, self.count, number)
+        while not self.gate.exists():
+            progress(self.count, self.count)
+            time.sleep(0.005)
+
+
+@dataclass(frozen=True)
 class Deaf:
     """Reports once and then neither reports nor ends."""
 

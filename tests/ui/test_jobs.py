@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from drr.errors import TooManyRequestsError, WorkloadError
+from drr.errors import TooManyRequestsError
 from drr.ui.jobs import Job, RunPool
 from drr.ui.run_task import RunTask
 from drr.workload.scenarios import scenario
-from tests.ui.pool_tasks import Answer, Deaf, Dies, Fails, UntilReleased
+from tests.ui.pool_tasks import Answer, Deaf, Dies, Fails, PartByPart, UntilReleased
 
 SECONDS = 20.0
 
@@ -36,10 +36,13 @@ def running(job: Job) -> bool:
     return job.state == "running" and job.total > 0
 
 
-def test_a_run_that_is_too_large_names_the_limit_and_who_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RINGSIDE_MAX_REQUESTS", "100")
-    with pytest.raises(WorkloadError, match=r"640 requests in one run .*the 100 that.*RINGSIDE_MAX_REQUESTS sets it"):
-        RunTask(scenario("premium_burst").experiment, 100).run(lambda over, total: None)
+def test_a_run_that_is_too_large_names_the_limit_and_who_sets_it(pool: RunPool) -> None:
+    job = pool.submit("anna", RunTask(scenario("premium_burst").experiment, 100))
+    assert job.wait(SECONDS)
+    assert job.error == (
+        "640 requests in one run are more than the 100 that are allowed here (RINGSIDE_MAX_REQUESTS sets it): "
+        "take fewer, or run it with python -m drr run"
+    )
 
 
 def test_a_workload_that_is_too_large_is_refused_alike_in_another_process() -> None:
@@ -51,6 +54,13 @@ def test_a_job_gives_its_result_and_its_progress(pool: RunPool) -> None:
     job = pool.submit("anna", Answer(42))
     assert job.wait(SECONDS)
     assert (job.state, job.result, job.over, job.total, job.error) == ("done", 42, 42, 42, "")
+
+
+def test_what_a_task_handed_over_is_there_when_it_is_given_up(pool: RunPool, tmp_path: Path) -> None:
+    job = pool.submit("anna", PartByPart(3, tmp_path / "never"))
+    wait_for(lambda: len(job.parts) == 3)
+    pool.cancel("anna")
+    assert (job.state, job.parts, job.over) == ("cancelled", [0, 1, 2], 3)
 
 
 def test_a_newer_job_of_the_same_owner_supersedes_the_older_one(pool: RunPool, tmp_path: Path) -> None:

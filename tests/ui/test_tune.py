@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from drr.analysis.saved import VARIABLE, compare_saved, load, save_run
 from drr.analysis.sweep import Axis, Sweep, with_setting
+from drr.analysis.sweep_running import TrialResult
 from drr.ui import runs, tune_saved, tune_tasks
 from drr.ui.tune_knobs import drawn_axis, knobs
 from drr.ui.tune_tasks import SweepSlice
@@ -84,19 +85,26 @@ def test_axes_of_other_sweeps_are_drawn_where_they_are_numbers() -> None:
 def test_a_slice_ends_after_its_time_and_does_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = Sweep(base=scenario("spike").experiment, axes=(Axis("policy_classes.premium.quantum", (1, 2, 3)),))
     told: list[tuple[int, int]] = []
+    parts: list[tuple[str, TrialResult]] = []
+
+    def progress(over: int, total: int, part: object = None, /) -> None:
+        told.append((over, total))
+        parts.extend([] if part is None else [part])  # type: ignore[list-item]
+
     trials = tuple(sweep.trials())
     monkeypatch.setattr(tune_tasks, "SLICE_SECONDS", 0.0)
-    finished = SweepSlice(trials, 10_000).run(lambda over, total: told.append((over, total)))
-    assert [key for key, _ in finished] == [trials[0].key]
-    assert told[0] == (0, 3)
+    SweepSlice(trials, 10_000).run(progress)
+    assert [key for key, _ in parts] == [trials[0].key]
+    assert (told[0], told[-1]) == ((0, 3), (1, 3))
 
-    def cancel(over: int, total: int) -> None:
+    def cancel(over: int, total: int, part: object = None, /) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         SweepSlice(trials, 10_000).run(cancel)
-    ((_, refused),) = SweepSlice(trials, 10).run(lambda over, total: None)
-    assert "at most 10 are run here" in refused.problem
+    parts.clear()
+    SweepSlice(trials, 10).run(progress)
+    assert "more than the 10 that are allowed here (RINGSIDE_MAX_REQUESTS sets it)" in parts[0][1].problem
 
 
 # The page
@@ -208,5 +216,5 @@ def test_typed_queues_are_tuned_with_their_quanta_as_a_policy(page: AppTest) -> 
 def test_what_cannot_run_at_all_is_said_and_nothing_is_drawn(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_MAX_REQUESTS", "100")
     wait_for(press(page, "Run 27"), "tune:one:work")
-    assert "at most 100 are run here" in texts(page)
+    assert "than the 100 that are allowed here (RINGSIDE_MAX_REQUESTS sets it)" in texts(page)
     assert not page.get("plotly_chart")
