@@ -143,7 +143,7 @@ def main() -> int:
     for name, times in (("key press to new picture", presses), ("file save to new picture", saves)):
         figures.add(f"{name}, median of {len(times)}", median(times), "ms", bar=PICTURE_BAR_MS)
         figures.add(f"{name}, slowest", max(times), "ms")
-    return figures.finish("editing", write=options.write)
+    return figures.finish("benchmarks/editing.py", write=options.write)
 
 
 if __name__ == "__main__":

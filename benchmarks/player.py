@@ -181,7 +181,7 @@ def main() -> int:
         measure_ready(browser, Path(folder), figures, elsewhere, arguments.repeats)
         browser.close()
     figures.add("requests to other machines", len(elsewhere), bar=0)
-    return figures.finish("player", write=arguments.write)
+    return figures.finish("benchmarks/player.py", write=arguments.write)
 
 
 if __name__ == "__main__":
