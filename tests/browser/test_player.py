@@ -430,11 +430,9 @@ def test_a_click_on_a_timeline_moves_the_playhead_and_a_zoom_stays(open_player: 
     zoom = page.evaluate(f"{PLAYER}.timeline.graph._fullLayout.xaxis.range")
     assert zoom == [1000, 3000]
     assert page.get_by_title("Show or hide regular").get_attribute("aria-pressed") == "false"
-    box = frame.bounding_box()
-    assert box is not None
     x = page.evaluate(f"""(() => {{ const t = {PLAYER}.timeline, a = t.graph._fullLayout.xaxis;
-        return t.frame.getBoundingClientRect().left + (a._offset + a.l2p(2000)) * t.scale; }})()""")
-    page.mouse.click(x, box["y"] + 60)
+        return (a._offset + a.l2p(2000)) * t.scale; }})()""")
+    frame.click(position={"x": x, "y": 60})
     page.wait_for_function(f"{PLAYER}.position.step !== 100")
     assert run.times_ms[step_of(page)] == pytest.approx(2000, abs=30)
     page.get_by_role("button", name="Another run").click()
