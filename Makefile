@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run env env-dev test lint types check format bench dask fuzz live mutants wheel editor clean
+.PHONY: help run env env-dev test lint types check format bench dask fuzz live walk mutants wheel editor clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,9 @@ fuzz: env-dev  ## hostile input for everything that reads what comes from outsid
 
 live: env $(LIVE_VENV)/.installed  ## a real frontend with its mock engine on this machine, probed; fails where premium gets another share
 	$(BIN)/python tests/live.py --python $(LIVE_VENV)/bin/python
+
+walk: env-dev  ## a hundred steps of each of twenty random runs, read back from the player
+	$(BIN)/python -m pytest -m slow tests/browser/test_player.py $(PYTEST_FLAGS)
 
 mutants: env-dev  ## break the scheduler on purpose, line by line, and see whether a test notices
 	$(BIN)/python tests/mutants.py $(MUTANTS_FLAGS)

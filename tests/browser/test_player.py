@@ -158,6 +158,16 @@ def test_the_page_shows_the_state_of_every_step_forwards_and_backwards(open_play
     assert_shows_all(page, run, steps[::-1])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 30))
+def test_a_hundred_steps_of_each_of_twenty_more_runs_are_shown(open_player: OpenPlayer, seed: int):
+    name = f"random-{seed}-{1 + seed % 14}-{1 + seed % 9}"
+    run = named_run(name)
+    page = open_player(f"run={name}")
+    steps = random.Random(name).sample(range(-1, run.n_steps), min(100, run.n_steps))
+    assert_shows_all(page, run, steps)
+
+
 @pytest.mark.parametrize("name", RANDOM_RUNS)
 def test_moving_to_a_step_draws_the_picture_of_that_step(open_player: OpenPlayer, name: str):
     run = named_run(name)
