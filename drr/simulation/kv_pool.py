@@ -55,9 +55,9 @@ class AnonymousPool:
 class CachingPool:
     """Blocks with identities. A block is a number; several physical copies of one identity may exist.
 
-    Hits use the oldest copy. Blocks go back last block first; a named block that nobody holds is idle, and idle blocks
-    are evicted in the order in which they were given back. ``stored`` events come with an identity's first copy,
-    ``removed`` events with the eviction of its last.
+    Hits use the oldest copy: the one that was named first. Blocks go back last block first; a named block that nobody
+    holds is idle, and idle blocks are evicted in the order in which they were given back. ``stored`` events come with
+    an identity's first copy, ``removed`` events with the eviction of its last.
     """
 
     caches = True

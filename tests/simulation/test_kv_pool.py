@@ -18,8 +18,8 @@ CHAINS = [
 
 @dataclass
 class Block:
-    born: int
     identity: int | None = None
+    named: int = 0
     holders: list[int] = field(default_factory=list)
     given_back: int = 0
 
@@ -40,7 +40,7 @@ class Naive:
 
     def copies(self, identity: int) -> list[Block]:
         found = [(block.identity == identity, block) for block in self.used]
-        return sorted((block for same, block in found if same), key=lambda block: block.born)
+        return sorted((block for same, block in found if same), key=lambda block: block.named)
 
     def hits(self, chain: tuple[int, ...], limit: int) -> int:
         count = 0
@@ -72,7 +72,7 @@ class Naive:
                 assert victim.identity is not None
                 if not self.copies(victim.identity):
                     self.events.append((False, victim.identity))
-            block = Block(self.tick(), holders=[request])
+            block = Block(holders=[request])
             self.used.append(block)
             mine.append(block)
         return True
@@ -82,7 +82,7 @@ class Naive:
             if block.identity is None:
                 if not self.copies(identity):
                     self.events.append((True, identity))
-                block.identity = identity
+                block.identity, block.named = identity, self.tick()
 
     def release(self, request: int) -> None:
         for block in reversed(self.of.pop(request, [])):
@@ -160,6 +160,18 @@ class PoolMachine(RuleBasedStateMachine):
 
 TestPool = PoolMachine.TestCase
 TestPool.settings = settings(stateful_step_count=40)
+
+
+def test_of_two_copies_the_one_that_was_named_first_is_the_oldest() -> None:
+    pool = CachingPool(4)
+    for request in (1, 2):
+        assert pool.grow(request, 1)
+    pool.publish(2, (7,), 1)  # 1 holds the older block, which is no copy of anything yet
+    pool.publish(1, (7,), 1)
+    pool.release(2)
+    assert pool.held_hits((7,), 1) == 0
+    assert pool.grow(3, 1, (7,), 1)
+    assert (pool.held, pool.held_hits((7,), 1)) == (2, 1)
 
 
 def test_blocks_go_back_last_first_so_tails_are_evicted_before_heads() -> None:
