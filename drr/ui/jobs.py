@@ -214,7 +214,8 @@ class RunPool:
             if message[0] == "progress":
                 if job.state == "running":
                     job.over, job.total, part = cast("tuple[int, int, object]", message[2:])
-                    job.parts += [] if part is None else [part]
+                    if part is not None:
+                        job.parts.append(part)
                 return
             if job.state == "running":
                 if message[0] == "done":

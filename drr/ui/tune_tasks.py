@@ -35,12 +35,12 @@ class SweepSlice:
     def run(self, progress: Progress) -> None:
         """Run them; progress is told within every run too, so that it can be cancelled there."""
         started, total = time.monotonic(), len(self.trials)
+        progress(0, total)
         for over, trial in enumerate(self.trials):
 
             def within(_over: int, _total: int, over: int = over) -> None:
                 progress(over, total)
 
-            within(0, 0)
             result = run_trial(trial, max_requests=self.max_requests, progress=within, words=error_words)
             progress(over + 1, total, (trial.key, result))
             if time.monotonic() - started >= SLICE_SECONDS:

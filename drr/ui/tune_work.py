@@ -35,17 +35,12 @@ class Work:
     known: dict[str, TrialResult] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
-    def gather(self) -> None:
-        """Take over what the job has handed over so far."""
-        self.known.update(cast("list[tuple[str, TrialResult]]", self.job.parts))
-
     def left(self) -> tuple[Trial, ...]:
         """What is still to be run, each key once."""
         return tuple({trial.key: trial for trial in self.trials if trial.key not in self.known}.values())
 
     def progress(self) -> Progress:
         """How far it is."""
-        self.gather()
         total, over = len({trial.key for trial in self.trials}), len(self.known)
         spent = time.monotonic() - self.started_s
         return Progress(over, total, spent / over * (total - over) if over else None)
@@ -98,11 +93,7 @@ def _cancel(view: str) -> None:
 def _finish(view: str, work: Work) -> None:
     state = st.session_state
     state[_work(view)] = None
-    work.gather()
-    kept: dict[str, TrialResult] = state.setdefault(_KEPT, {})
-    kept.update(work.known)
-    for key in list(kept)[:-MOST_KEPT]:
-        del kept[key]
+    _take_over(work)
     done = [(trial, work.known[trial.key]) for trial in work.trials if trial.key in work.known]
     if not any(result.rows for _, result in done):
         problems = dict.fromkeys(result.problem for _, result in done if result.problem)
@@ -117,12 +108,22 @@ def _finish(view: str, work: Work) -> None:
     )
 
 
+def _take_over(work: Work) -> None:
+    """Take over what the job has handed over so far, for this sweep and for later ones."""
+    finished = dict(cast("list[tuple[str, TrialResult]]", work.job.parts))
+    work.known.update(finished)
+    kept: dict[str, TrialResult] = st.session_state.setdefault(_KEPT, {})
+    kept.update(finished)
+    for key in list(kept)[:-MOST_KEPT]:
+        del kept[key]
+
+
 def _advance(view: str, work: Work) -> bool:
-    """Take over a slice that is done and ask for the next one; True when nothing is left to wait for."""
-    job = work.job
-    if not job.is_over:
+    """Take over what is done, and ask for the next slice after one; True when nothing is left to wait for."""
+    job, is_over = work.job, work.job.is_over
+    _take_over(work)
+    if not is_over:
         return False
-    work.gather()
     if job.state == "done" and (left := work.left()):
         work.job = _submit(left)
         return False
