@@ -60,13 +60,11 @@ with left:
 
 with right:
     view = runs.run_of(inputs.experiment, "lab")
-    if view.is_pending:
-        runs.show_progress("lab")
-    runs.show_trouble(view, "lab")
+    state = runs.show_state(view, "lab")
     if inputs.experiment is None:
         why = "This text is not valid" if not inputs.reading.ok else "The workload is not valid"
         kept = "; the picture is from the last valid input." if view.run is not None else "."
-        st.warning(f"{why}{kept}")
+        state.warning(f"{why}{kept}")
     if view.run is not None:
         results.show_line(view.run)
         if view.is_current:

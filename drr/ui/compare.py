@@ -49,11 +49,9 @@ def run_side(side: str, experiment: Experiment | None, problem: str) -> Run | No
     """The run of a side; None where it is not there (yet), with progress and trouble said."""
     slot = f"cmp:{side}"
     view = runs.run_of(experiment, slot)
-    if view.is_pending:
-        runs.show_progress(slot)
-    runs.show_trouble(view, slot)
+    state = runs.show_state(view, slot)
     if problem:
-        st.error(f"The policy of {side} is not valid: {plain(problem)}.")
+        state.error(f"The policy of {side} is not valid: {plain(problem)}.")
     return view.run if view.is_current else None
 
 
@@ -62,10 +60,11 @@ def pair_of(
 ) -> Pair | None:
     """The two runs of two experiments, the last pair there was while one of them is missing."""
     first, second = both
+    note = st.container()
     if first is not None and second is not None and experiments[0] is not None and experiments[1] is not None:
         st.session_state[_PAIR] = Pair(first, second, (experiments[0], experiments[1]))
     elif _PAIR in st.session_state:
-        st.caption("What follows is the last comparison that was complete.")
+        note.caption("What follows is the last comparison that was complete.")
     found: Pair | None = st.session_state.get(_PAIR)
     return found
 

@@ -204,9 +204,7 @@ def _bold(cells: str) -> str:
 def _run_of(experiment: Any, slot: str) -> Run | None:
     """The run of an experiment, the last one while a new one is on its way, with progress and trouble said."""
     view = runs.run_of(experiment, slot)
-    if view.is_pending:
-        runs.show_progress(slot)
-    runs.show_trouble(view, slot)
+    runs.show_state(view, slot)
     return view.run
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from drr.analysis.doctor import Finding
 from drr.simulation.recording import Run
@@ -161,7 +162,21 @@ def owner_of(slot: str) -> str:
     return f"{session}:{slot}"
 
 
-def show_progress(slot: str) -> None:
+def show_state(view: RunView, slot: str) -> DeltaGenerator:
+    """Progress and trouble of a run, in a block that is there even when empty.
+
+    So what stands below keeps its place on the page, and with it the stage its life in the browser. More of the kind
+    can be added to the block.
+    """
+    block = st.container()
+    with block:
+        if view.is_pending:
+            _show_progress(slot)
+        _show_trouble(view, slot)
+    return block
+
+
+def _show_progress(slot: str) -> None:
     """Progress and a cancel button while a run is on its way; the page reruns when it is there."""
 
     @st.fragment(run_every=POLL_SECONDS)
@@ -186,7 +201,7 @@ def progress_text(job: Job, ahead: int) -> str:
     return f"running: {job.over:,} of {job.total:,} requests" if job.total else "running …"
 
 
-def show_trouble(view: RunView, slot: str) -> None:
+def _show_trouble(view: RunView, slot: str) -> None:
     """Why there is no new run, with a button to try again."""
     if not view.error:
         return

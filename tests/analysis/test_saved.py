@@ -134,7 +134,6 @@ def test_a_trace_is_found_again_where_it_lay_if_it_is_the_same(tmp_path: Path) -
 
 
 def test_questions_in_sql_see_the_tables_and_nothing_else(kept: Path, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
     everything = saved_in(kept)
     answer = query(everything, "SELECT saved, count(*) AS n FROM runs GROUP BY saved ORDER BY saved")
     assert answer.to_dict("list") == {"saved": ["equal", "weighted"], "n": [80, 80]}

@@ -159,13 +159,17 @@ class PageWatch:
 
 
 def wait_until_settled(page: Page, *, timeout_ms: float = 60_000, quiet_ms: float = 250) -> None:
-    """Wait until the app's script has run, players are drawn, nothing is stale, for ``quiet_ms`` without a break."""
+    """Wait until the app's script has run, players are drawn and have said what they have to say, nothing is stale,
+    for ``quiet_ms`` without a break, counted from now."""
+    page.evaluate("window.__settledSince = null")
     page.wait_for_function(
         """(quiet) => {
             const app = document.querySelector('[data-testid="stApp"]');
             const done = app && app.getAttribute('data-test-script-state') === 'notRunning'
                 && !document.querySelector('[data-testid="stAppSkeleton"], [data-testid="stSkeleton"]')
                 && !document.querySelector('[data-stale="true"], .rp:not([data-ready="true"])')
+                && [...document.querySelectorAll('.rp')].every(
+                    (player) => player.parentElement.ringside?.player?.sender.timer === null)
                 && [...document.querySelectorAll('[data-testid="stBidiComponentRegular"]')].every(
                     (host) => host.childElementCount > 1 || host.closest('[class*="st-key-player-feeds"]'));
             const now = performance.now();

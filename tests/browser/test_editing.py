@@ -67,6 +67,7 @@ def test_an_edit_that_leaves_together_with_the_playheads_message_counts(lab: Lab
 
 
 def test_a_broken_text_says_where_and_marks_the_picture_and_undo_heals_it(lab: Lab) -> None:
+    stage = lab.page.locator(".rp").element_handle()
     lab.put(SEED.replace("quantum: 512", "quantum 512"))
     alert = lab.wait_for_alert("✕ error")
     assert "line 16, column 5" in alert
@@ -80,6 +81,8 @@ def test_a_broken_text_says_where_and_marks_the_picture_and_undo_heals_it(lab: L
     lab.wait(lambda: not lab.is_stale(), "no mark on the picture")
     assert not [text for text in lab.alerts() if "error" in text]
     expect(lab.box("premium")).to_be_enabled()
+    assert stage is not None
+    assert stage.evaluate("(stage) => stage.isConnected"), "what is said above the stage draws no new one"
 
 
 # --- texts that the router refuses (9, 11, 12, 16) ------------------------------------------------------------------

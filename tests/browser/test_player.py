@@ -445,6 +445,7 @@ def test_a_click_on_a_timeline_moves_the_playhead_and_a_zoom_stays(open_player: 
     frame.click(position={"x": x, "y": 60})
     page.wait_for_function(f"{PLAYER}.position.step !== 100")
     assert run.times_ms[step_of(page)] == pytest.approx(2000, abs=30)
+    wait_until_settled(page)  # no hand leaves the player and presses elsewhere within 20 ms
     page.get_by_role("button", name="Another run").click()
     page.wait_for_function(f"{PLAYER}.timeline.figure?.run === {PLAYER}.run.id && !{PLAYER}.memory.zoom")
     assert page.get_by_role("button", name="whole run").is_hidden()
