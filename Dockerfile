@@ -16,6 +16,6 @@ USER ringside
 WORKDIR /home/ringside
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
-  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
+  CMD ["python", "-c", "import os, urllib.request as web; base = os.environ.get('STREAMLIT_SERVER_BASE_URL_PATH', '').strip('/'); web.urlopen(os.path.join('http://127.0.0.1:8501', base, '_stcore/health'), timeout=4)"]
 # All addresses of the container, which only its published ports make reachable.
 ENTRYPOINT ["ringside", "app", "--address", "0.0.0.0", "--port", "8501"]

@@ -179,7 +179,7 @@ def _save(folder: Path, name: str, manifest: Mapping[str, object], frame: pd.Dat
 def free_place(folder: Path, name: str) -> Path:
     """The folder, where nothing is saved under the name yet: to be asked before long work, not after it."""
     if (folder / _checked(name)).exists():
-        raise DrrError(f"{name!r} is there already; take another name, or say that it is to be replaced")
+        raise DrrError(f"{name!r} is there already; take another name; only `saved keep --replace` replaces one")
     return folder
 
 

@@ -12,7 +12,7 @@ from drr.analysis.saved import Saved
 from drr.errors import DrrError
 
 TABLES = ("saved", "runs", "sweeps")
-_INSTALL = "DuckDB is not installed: pip install 'ringside[query]' brings it"
+_INSTALL = "DuckDB is not installed: pip install duckdb brings it"
 
 
 def query(everything: Sequence[Saved], sql: str) -> pd.DataFrame:

@@ -108,4 +108,4 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     try:
         frame.to_parquet(path, index=False)
     except ImportError:
-        raise DrrError(f"{path}: Parquet needs pyarrow (pip install 'ringside[parquet]'); .csv needs nothing") from None
+        raise DrrError(f"{path}: Parquet needs pyarrow (pip install pyarrow); .csv needs nothing") from None

@@ -233,7 +233,7 @@ def _on_dask(batches: list[list[Trial]], scheduler: str) -> Iterator[Batch]:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise DrrError("Dask is not installed: pip install 'ringside[dask]' brings it") from None
+        raise DrrError("Dask is not installed: pip install dask distributed brings it") from None
     if not scheduler:
         raise DrrError("a Dask cluster needs the address of its scheduler, as tcp://127.0.0.1:8786")
     try:

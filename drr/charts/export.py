@@ -78,7 +78,7 @@ def stage_gif(
     try:
         from PIL import Image
     except ImportError:
-        raise ExportError("a GIF needs the package pillow: pip install 'ringside[export]'") from None
+        raise ExportError("a GIF needs the package pillow: pip install pillow") from None
     figures = stage_figures(run, theme, width)
     frames = []
     with renderer() as render:
@@ -128,7 +128,7 @@ def renderer() -> Iterator[Renderer]:
     try:
         import kaleido
     except ImportError:
-        raise ExportError("pictures need the package kaleido: pip install 'ringside[export]'") from None
+        raise ExportError("pictures need the package kaleido: pip install kaleido") from None
     # MathJax would be fetched from another machine, and the stage has no formulas.
     page = kaleido.PageGenerator(mathjax=False)
     kaleido.start_sync_server(n=1, path=find_browser(), page_generator=page, silence_warnings=True)
