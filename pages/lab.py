@@ -23,6 +23,7 @@ from drr.ui import (
     workload_tab,
     workload_typed,
 )
+from drr.ui.look import plain
 
 front_door.require("Lab")
 stage_view.warm_up()
@@ -63,8 +64,9 @@ with right:
     state = runs.show_state(view, "lab")
     if inputs.experiment is None:
         why = "This text is not valid" if not inputs.reading.ok else "The workload is not valid"
-        kept = "; the picture is from the last valid input." if view.run is not None else "."
-        state.warning(f"{why}{kept}")
+        reason = f": {inputs.problems[0]}" if inputs.problems else ""
+        kept = "The picture is from the last valid input." if view.run is not None else ""
+        state.warning(f"{why}{plain(reason)}. {kept}")
     if view.run is not None:
         results.show_line(view.run)
         if view.is_current:
@@ -84,4 +86,6 @@ with right:
             slo.show(view.run, inputs.experiment)
 
 with doctor:
-    doctor_panel.show(view, go_to=policy_tab.show_step, use=policy_tab.use_quanta)
+    # Typed queues may carry quanta of their own; then there is no policy text to put others into.
+    has_text = inputs.experiment is not None and bool(inputs.experiment.policy_text.strip())
+    doctor_panel.show(view, go_to=policy_tab.show_step, use=policy_tab.use_quanta if has_text else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import cast
 
@@ -30,7 +29,7 @@ class _Asked:
 
 
 def _owner() -> str:
-    return f"{st.session_state.setdefault('session_id', uuid.uuid4().hex)}:cmp:seeds"
+    return runs.owner_of(_COUNT)
 
 
 def _ask(first: Experiment, second: Experiment) -> None:

@@ -16,7 +16,7 @@ from drr.policy.schema import PolicyDocument
 from drr.scheduler.arbiters import ARBITERS, ArbiterName
 from drr.scheduler.ring import CursorRule
 from drr.simulation.engine_options import EngineOptions
-from drr.ui import lab_state
+from drr.ui import held, lab_state
 from drr.workload.experiment import Experiment, SpecWorkload, TypedWorkload
 from drr.workload.scenarios import scenario
 from drr.workload.typed import typed_profile
@@ -123,15 +123,12 @@ def with_policy(experiment: Experiment) -> Experiment:
 def prepare() -> None:
     """Give the page its defaults; a link that was just opened names a comparison."""
     state = st.session_state
+    of_sides = [key_of(side, what) for side in SIDES for what in ("policy", "source", "arbitration", "workers")]
+    held.hold("Compare", dict.fromkeys([_PRESET, *of_sides]))
     asked = st.query_params.get("compare")
-    if state.get(_OPENED, "") != asked:
-        state[_OPENED] = asked
+    if _BASE not in state or (asked is not None and asked != state[_OPENED]):
         state[_PRESET] = asked if asked in PRESETS else next(iter(PRESETS))
         load_preset()
-    for side in SIDES:
-        for what in ("policy", "source", "arbitration", "workers"):
-            state[key_of(side, what)] = state[key_of(side, what)]  # hold on to it while its widget is away
-    state[_PRESET] = state[_PRESET]
 
 
 def load_preset() -> None:
@@ -144,9 +141,11 @@ def load_preset() -> None:
         if experiment is None:
             return
         preset = Preset("", lambda: experiment)
+        st.query_params.pop("compare", None)  # a link cannot know what the Lab holds
     else:
         preset = PRESETS[chosen]
-    state[_OPENED] = st.query_params["compare"] = chosen
+        st.query_params["compare"] = chosen
+    state[_OPENED] = st.query_params.get("compare")
     base = with_policy(preset.base())
     state[_BASE] = base
     second = base.policy_text if preset.second_policy is None else preset.second_policy()

@@ -14,8 +14,12 @@ TITLE = "Why isn't my ratio biting?"
 SHOWN = 5
 
 
-def show(view: RunView, *, go_to: Callable[[int], None], use: Callable[[tuple[tuple[str, int], ...]], None]) -> None:
-    """Draw the findings. ``go_to`` moves the playhead to a step, ``use`` puts quanta into the policy text."""
+Use = Callable[[tuple[tuple[str, int], ...]], None]
+"""Puts quanta by class name into the policy text."""
+
+
+def show(view: RunView, *, go_to: Callable[[int], None], use: Use | None) -> None:
+    """Draw the findings. ``go_to`` moves the playhead to a step; without ``use`` no quanta are offered."""
     if view.run is None:
         return
     if not view.findings:
@@ -24,27 +28,22 @@ def show(view: RunView, *, go_to: Callable[[int], None], use: Callable[[tuple[tu
     with st.container(border=True, key="doctor"):
         st.markdown(f"**{TITLE}**" + ("" if view.is_current else " (of the run that is shown)"))
         for number, finding in enumerate(view.findings[:SHOWN]):
-            _one(finding, number, view.is_current, go_to, use)
+            _one(finding, number, go_to, use if view.is_current else None)
         if len(view.findings) > SHOWN:
             with st.expander(f"{len(view.findings) - SHOWN:,} more"):
                 for number, finding in enumerate(view.findings[SHOWN:], SHOWN):
-                    _one(finding, number, view.is_current, go_to, use)
+                    _one(finding, number, go_to, use if view.is_current else None)
 
 
-def _one(
-    finding: Finding,
-    number: int,
-    is_current: bool,
-    go_to: Callable[[int], None],
-    use: Callable[[tuple[tuple[str, int], ...]], None],
-) -> None:
+def _one(finding: Finding, number: int, go_to: Callable[[int], None], use: Use | None) -> None:
     sign = "△" if finding.severity == "warning" else "ⓘ"
     st.markdown(f"{sign} **{plain(finding.headline)}** {plain(finding.evidence)}")
     st.caption(f"→ {plain(finding.remedy)}")
-    if finding.step is None and not (finding.quanta and is_current):
+    quanta = finding.quanta if use is not None else ()
+    if finding.step is None and not quanta:
         return
     with st.container(horizontal=True, gap="small"):
         if finding.step is not None:
             st.button("Show the step", key=f"doctor:step:{number}", on_click=go_to, args=(finding.step,))
-        if finding.quanta and is_current:
-            st.button("Use these quanta", key=f"doctor:quanta:{number}", on_click=use, args=(finding.quanta,))
+        if quanta:
+            st.button("Use these quanta", key=f"doctor:quanta:{number}", on_click=use, args=(quanta,))

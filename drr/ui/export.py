@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import cast
 
 import streamlit as st
@@ -17,6 +16,8 @@ from drr.ui.jobs import Job, RunPool
 from drr.ui.look import plain, theme
 from drr.ui.player.component import current_view
 from drr.ui.player.messages import middle_decision
+from drr.ui.player.pack import pack_id
+from drr.ui.runs import owner_of
 
 KINDS: dict[str, FileKind] = {
     "Picture, PNG": "png",
@@ -75,9 +76,9 @@ def _panel(run: Run, slot: str, title: str) -> None:
         shown = current_view(run, f"{slot}:stage", middle_decision(run)).step
         steps = steps_from(run, -1 if start == START else shown, count, decisions_only=what == DECISIONS)
         task = ExportTask(run, kind, steps if _MOST[kind] > 1 else (shown,), title, theme().name, pace)
-        st.session_state[f"{key}:job"] = _pool().submit(_owner(slot), task)
-    job: Job | None = st.session_state.get(f"{key}:job")
-    if job is None:
+        st.session_state[f"{key}:job"] = (pack_id(run), _pool().submit(_owner(slot), task))
+    run_id, job = _asked(key)
+    if job is None or run_id != pack_id(run):
         return
     if not job.is_over:
         _progress(key, slot)
@@ -87,10 +88,17 @@ def _panel(run: Run, slot: str, title: str) -> None:
         st.error(f"No file: {plain(job.error)}.")
 
 
+def _asked(key: str) -> tuple[str, Job | None]:
+    """The run that a file was asked for last, and the job that makes it."""
+    asked: tuple[str, Job | None] = st.session_state.get(f"{key}:job", ("", None))
+    return asked
+
+
 @st.fragment(run_every=0.4)
 def _progress(key: str, slot: str) -> None:
-    job: Job = st.session_state[f"{key}:job"]
-    if job.is_over:
+    catch_up()
+    _, job = _asked(key)
+    if job is None or job.is_over:
         st.rerun()
     bar, button = st.columns([5, 1], vertical_alignment="center")
     text = f"step {job.over:,} of {job.total:,}" if job.total else "drawing …"
@@ -116,5 +124,4 @@ def size_text(count: int) -> str:
 
 
 def _owner(slot: str) -> str:
-    session = st.session_state.setdefault("session_id", uuid.uuid4().hex)
-    return f"{session}:{slot}:export"
+    return owner_of(f"{slot}:export")

@@ -13,26 +13,20 @@ from typing import Any
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from drr.ui import held
+
 _PASSED = "front_door:passed"
 _WANTED = "front_door:wanted"
-_PAGE = "front_door:page"
-_IS_NEW = "front_door:is_new"
 
 
 def require(title: str) -> None:
     """To be called first on every page, with its title: go through ``app.py`` if the visitor has not yet."""
-    st.session_state[_IS_NEW] = st.session_state.get(_PAGE, title) != title
-    st.session_state[_PAGE] = title
+    held.enter(title)
     if not st.session_state.get(_PASSED):
         st.session_state[_WANTED] = (title, st.query_params.to_dict())
         # Where a page is run by itself (in tests) there is no front door to go through.
         with contextlib.suppress(StreamlitAPIException):
             st.switch_page("app.py")
-
-
-def page_is_new() -> bool:
-    """Whether this run is the first one after another page, so that the session no longer knows the page's widgets."""
-    return bool(st.session_state.get(_IS_NEW))
 
 
 def send_on(pages: Sequence[Any]) -> None:

@@ -111,7 +111,7 @@ class _Process:
         self._popen.wait()
 
     def _send(self, message: object) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             # A dead process is noticed by the listener, which fails the job.
             send(self._in, message)
 

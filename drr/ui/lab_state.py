@@ -11,8 +11,8 @@ from drr.errors import DrrError, WorkloadError
 from drr.policy import Diagnostic, PolicyReading, read_policy
 from drr.policy.samples import SAMPLES
 from drr.simulation.engine_options import EngineOptions
+from drr.ui import held
 from drr.ui.editor import put_text
-from drr.ui.front_door import page_is_new
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload, TypedWorkload, Workload
 from drr.workload.mapping import ClassMapping
 from drr.workload.scenarios import SCENARIOS, scenario
@@ -51,6 +51,9 @@ DEFAULTS: dict[str, object] = {
     "lab:prefix_caching": _FIRST.engine.enable_prefix_caching,
     "lab:chunked_prefill": _FIRST.engine.enable_chunked_prefill,
     "lab:timing_model": _FIRST.engine.timing_model,
+    "lab:timing_kind": None,
+    "lab:timing_points": "",
+    "lab:timing_curve": "quadratic",
     "lab:engine_rest": {},
     "lab:speedup": 1.0,
     "lab:cursor_rule": "documented",
@@ -65,7 +68,8 @@ KINDS = ("Generated", "Typed queues", "Trace")
 LARGEST_NUMBER = 2**53 - 1
 """The largest whole number a number field of a browser can hold."""
 
-_HELD, _ARRIVAL = "lab:held", "lab:arrival"
+_PAGE = "Lab"
+_ARRIVAL = "lab:arrival"
 STAGE = "lab:stage"
 """Key of the player that shows the Lab's run."""
 TABS = ("Policy", "Workload", "Workers")
@@ -109,17 +113,9 @@ class StoredTrace:
 
 
 def prepare() -> None:
-    """Give every value of the Lab its default, and hold on to values of widgets that are not on the page now.
-
-    Streamlit forgets the widgets of a page that is left, and under their keys it may then have values from long ago.
-    """
-    state = st.session_state
-    held = state.get(_HELD, {}) if page_is_new() else {}
-    for name, value in DEFAULTS.items():
-        state[name] = held.get(name, state.get(name, value))
-    _hold()
-    if "lab:policy" not in state:
-        state["lab:policy"] = _FIRST.policy_text
+    """Give every value of the Lab its default, and hold on to values of widgets that are not on the page now."""
+    held.hold(_PAGE, DEFAULTS)
+    st.session_state.setdefault("lab:policy", _FIRST.policy_text)
 
 
 def stand_at(step: int | None) -> None:
@@ -133,20 +129,17 @@ def take_arrival() -> tuple[int | None] | None:
     return arrival
 
 
-def _hold() -> None:
-    """Keep what the Lab's widgets hold where no widget has to keep it."""
-    st.session_state[_HELD] = {name: st.session_state[name] for name in DEFAULTS if name in st.session_state}
-
-
 def load(experiment: Experiment) -> None:
     """Put an experiment into the Lab: :func:`inputs` gives it back.
 
     To be called in a callback, or before anything of the Lab is drawn.
     """
     state = st.session_state
+    if not held.is_open(_PAGE):
+        prepare()
     _load_workload(experiment.workload)
     if experiment.policy_text.strip() or not isinstance(experiment.workload, TypedWorkload):
-        load_policy_text(experiment.policy_text)
+        _put_policy(experiment.policy_text)
     state["lab:typed_alone"] = not experiment.policy_text.strip()
     for name, key in _CLUSTER_WIDGETS.items():
         state[key] = getattr(experiment, name)
@@ -156,17 +149,23 @@ def load(experiment: Experiment) -> None:
     state["lab:engine_rest"] = engine
     state["lab:scenario"] = next((each.name for each in SCENARIOS if each.experiment == experiment), None)
     state["lab:revision"] = state.get("lab:revision", 0) + 1
-    _hold()
+    held.keep(_PAGE, DEFAULTS)
 
 
 def load_policy_text(text: str) -> None:
     """Put another policy text into the editor (one undo step there)."""
+    if not held.is_open(_PAGE):
+        prepare()
+    _put_policy(text)
+    held.keep(_PAGE, DEFAULTS)
+
+
+def _put_policy(text: str) -> None:
     st.session_state["lab:policy"] = text
     same = next((each.name for each in SAMPLES if each.text() == text), None)
     if same is not None:
         st.session_state["lab:sample"] = same
     put_text(POLICY_EDITOR, text)
-    _hold()
 
 
 def _load_workload(workload: Workload) -> None:
@@ -179,8 +178,8 @@ def _load_workload(workload: Workload) -> None:
         state["lab:typed"] = workload.text
         state["lab:capacity"] = workload.capacity
     else:
-        held: StoredTrace | None = state.get("lab:trace")
-        if held is None or held.path is None or held.sha256 != workload.sha256:
+        before: StoredTrace | None = state.get("lab:trace")
+        if before is None or before.path is None or before.sha256 != workload.sha256:
             path = Path(workload.path) if workload.path else None
             state["lab:trace"] = StoredTrace(workload.name, workload.sha256, path)
         state["lab:workload_kind"] = "Trace"

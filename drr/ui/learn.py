@@ -15,7 +15,7 @@ from drr.charts.stage import stage_figure
 from drr.errors import WorkloadError
 from drr.simulation.recording import Run
 from drr.simulation.state import CALL_KINDS
-from drr.ui import lab_state, learn_style, stage_view
+from drr.ui import held, lab_state, learn_style, stage_view
 from drr.ui.look import plain, theme
 from drr.workload.lessons import LESSONS, Lesson, Question, lesson
 
@@ -40,13 +40,12 @@ def prepare() -> None:
     """Give the page's values their defaults; a link that was just opened says which lesson and who looks at it."""
     state, link = st.session_state, st.query_params
     state.setdefault(_ANSWERS, {})
+    held.hold("Learn", {_LESSON: 1, _TEACHER: False})
     asked = (link.get("lesson"), link.get("teacher"))
-    if state.get(_OPENED) != asked:
+    if any(asked) and state.get(_OPENED) != asked:
         state[_OPENED] = asked
         state[_LESSON] = _asked_number(asked[0])
         state[_TEACHER] = asked[1] == "1"
-    for name in (_LESSON, _TEACHER):
-        state[name] = state[name]  # hold on to it while its widget is not on the page
     learn_style.apply()
 
 

@@ -1,4 +1,4 @@
-"""Small things every page shares: the theme in force, text made safe, captions."""
+"""Small things every page shares: the theme in force, text made safe."""
 
 from __future__ import annotations
 

@@ -113,12 +113,14 @@ class PolicyFile(FileSystemEventHandler):
         """Write ``text`` so that a reader sees the old file or the new one, never a part.
 
         Raises :class:`PolicyFileError` where the file holds another text than ``expected`` by now (somebody else has
-        saved it), or cannot be written. A symbolic link stays one, and so do the permissions.
+        saved it), cannot be read, or cannot be written. A symbolic link stays one, and so do the permissions.
         """
         self.read()
+        target = self.path.resolve()
+        if self.problem and target.exists():
+            raise PolicyFileError(f"{self.problem}, and what cannot be read is not replaced")
         if self.problem == "" and self.text not in (expected, text):
             raise PolicyFileError("the file has changed on disk in the meantime")
-        target = self.path.resolve()
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
             try:
@@ -148,8 +150,10 @@ def _read(path: Path) -> tuple[str | None, str]:
         return None, f"{path.name} is not there now; when it comes back, it is read again"
     except OSError as error:
         return None, f"{path.name} cannot be read: {error.strerror or error}"
+    if len(data) > MAX_BYTES:
+        return None, f"{path.name} is longer than {MAX_BYTES:,} bytes"
     try:
-        return data.decode("utf-8"), "" if len(data) <= MAX_BYTES else f"{path.name} is longer than {MAX_BYTES:,} bytes"
+        return data.decode("utf-8"), ""
     except UnicodeDecodeError:
         return None, f"{path.name}: {readable_text(data)[1][0].text()}"
 

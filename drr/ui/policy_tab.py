@@ -9,12 +9,11 @@ from drr.policy.edits import joined_path, set_value
 from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
 from drr.ui.editor import POLICY_VOCABULARY, editor_text, yaml_editor
-from drr.ui.lab_state import POLICY_EDITOR, LabInputs, load_policy_text, stand_at
+from drr.ui.lab_state import POLICY_EDITOR, STAGE, LabInputs, load_policy_text, stand_at
 from drr.ui.look import plain
 from drr.ui.player.component import current_view, go_to
 from drr.ui.runs import shown_run
 
-PLAYER = "lab:stage"
 EDITOR_HEIGHT = 400
 SHOWN_FINDINGS = 6
 
@@ -28,7 +27,7 @@ def current_text() -> str:
 
 def show_step(step: int) -> None:
     """Move the playhead of the Lab to a step."""
-    go_to(PLAYER, step=step)
+    go_to(STAGE, step=step)
 
 
 def use_quanta(quanta: tuple[tuple[str, int], ...]) -> None:
@@ -114,7 +113,7 @@ def _share_menu(inputs: LabInputs) -> None:
 def shown_step() -> int | None:
     """The step under the playhead of the Lab, None where there is no picture."""
     run = shown_run("lab")
-    return None if run is None or not run.n_steps else current_view(run, PLAYER).step
+    return None if run is None or not run.n_steps else current_view(run, STAGE).step
 
 
 def show_findings(reading: PolicyReading) -> None:

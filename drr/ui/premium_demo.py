@@ -24,7 +24,7 @@ from drr.charts.burst_scene import burst_scene
 from drr.charts.palette import THEMES
 from drr.charts.spike_scene import spike_scene
 from drr.simulation.recording import Run
-from drr.ui import export, runs, stage_view
+from drr.ui import export, held, runs, stage_view
 from drr.ui.look import plain, theme
 from drr.ui.scene.component import Playing, moment_of, scene_player
 
@@ -53,16 +53,15 @@ html { font-size: clamp(16px, 1.45vw, 24px); }
 def prepare() -> None:
     """Give the page's values their defaults; on the first look a link says what they are."""
     state, link = st.session_state, st.query_params
+    first = {_QUANTUM: PREMIUM_QUANTUM_TOKENS, _SPEAKER: False, _DECISIONS: False, _SCENE: BURST}
+    held.hold("Premium demo", first)
     if _STARTED not in state:
         quantum = link.get("quantum", "")
         state[_QUANTUM] = int(quantum) if quantum in map(str, QUANTA) else PREMIUM_QUANTUM_TOKENS
         state[_SPEAKER] = link.get("speaker") == "1"
         state[_STARTED] = "moment" in link or state[_SPEAKER]
         state[_ROUND] = 0
-        state[_DECISIONS] = False
         state[_SCENE] = SPIKE if link.get("moment") in _spike_names() else BURST
-    for name in (_QUANTUM, _SPEAKER, _SCENE, _DECISIONS):
-        state[name] = state[name]  # hold on to it while its widget is not on the page
 
 
 def is_speaker_mode() -> bool:

@@ -15,6 +15,7 @@ from typing import IO
 
 import streamlit as st
 
+from drr.analysis.words import counted
 from drr.dynamo.probe import ProbeRow
 from drr.dynamo.probe_plan import ProbeError, ProbePlan
 from drr.ui.limits import CONCURRENT_PROBES
@@ -115,12 +116,15 @@ class ProbeBoard:
             self._running = [job for job in self._running if not job.is_over]
             if len(self._running) >= CONCURRENT_PROBES.value:
                 raise ProbeError(
-                    f"{len(self._running):,} probe of this server is on its way, more are not allowed at the same time "
+                    f"this server may have {counted(CONCURRENT_PROBES.value, 'probe')} on the way at a time, no more "
                     f"({CONCURRENT_PROBES.variable} sets it)"
                 )
             job = ProbeJob(plan)
+            try:
+                job.start()
+            except OSError as error:
+                raise ProbeError(f"no process for the probe could be started: {error.strerror or error}") from None
             self._running.append(job)
-        job.start()
         return job
 
 

@@ -134,8 +134,7 @@ def _prediction(plan: ProbePlan | None) -> Prediction | None:
     answer = job_slot.ask(SLOT, PredictTask(plan, experiment), Prediction)
     if answer.is_pending:
         job_slot.show_progress(SLOT, lambda job: "predicting")
-    if answer.error and answer.error != "cancelled":
-        st.caption(f"No prediction: {plain(answer.error)}.")
+    job_slot.show_trouble(SLOT, answer.error and f"no prediction: {answer.error}")
     return answer.result
 
 

@@ -30,6 +30,7 @@ from drr.dynamo.side_by_side import (
     differences_csv,
     not_replayable,
 )
+from drr.errors import DrrError
 from drr.policy import read_policy
 from drr.scheduler.ring import CursorRule
 from drr.ui import job_slot, real_state
@@ -216,7 +217,7 @@ def _label(name: str) -> str:
 
 @lru_cache(maxsize=2)
 def _case(experiment: Experiment) -> ReplayCase:
-    return case_of(experiment)
+    return case_of(experiment, max_requests=REAL_REQUESTS.value)
 
 
 def _show_handover(experiment: Experiment) -> None:
@@ -237,5 +238,13 @@ def _show_handover(experiment: Experiment) -> None:
     commands = st.expander("Command lines", key="real:commands", on_change="rerun")
     if commands.open:
         with commands:
-            _, _, text = commands_text(_case(experiment)).partition("\n\n")
-            st.markdown(_HEADING.sub(r"**\1**", text))
+            _show_commands(experiment)
+
+
+def _show_commands(experiment: Experiment) -> None:
+    try:
+        text = commands_text(_case(experiment))
+    except (DrrError, OSError) as error:
+        st.error(plain(f"{error}."))
+    else:
+        st.markdown(_HEADING.sub(r"**\1**", text.partition("\n\n")[2]))

@@ -15,7 +15,7 @@ from drr.dynamo.probe_plan import (
     read_classes,
     read_target,
 )
-from drr.ui import lab_state
+from drr.ui import held, lab_state
 from drr.workload.experiment import Experiment
 
 KEY_VARIABLE = "RINGSIDE_PROBE_KEY"
@@ -52,9 +52,7 @@ DEFAULTS: dict[str, object] = {
 def prepare() -> None:
     """Give every value of the page its default, and hold on to those whose widgets are not on the page now."""
     lab_state.prepare()
-    state = st.session_state
-    for name, value in DEFAULTS.items():
-        state[name] = state.get(name, value)
+    held.hold("Real router", DEFAULTS)
 
 
 def first_tab() -> str:

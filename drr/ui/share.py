@@ -120,7 +120,7 @@ def _share(experiment: Experiment, step: Callable[[], int | None]) -> None:
         link = link_to(experiment, made[1], st.context.url or "")
         if len(link) <= LINK_CHARACTERS.value:
             st.code(link, language=None)
-            at = "" if made[1] is None else f" and step {made[1]:,}"
+            at = "" if made[1] is None else " and the start" if made[1] < 0 else f" and step {made[1] + 1:,}"
             st.caption(f"{len(link):,} characters: policy, workload, workers, cursor rule{at}. It names no file.")
         else:
             st.caption(

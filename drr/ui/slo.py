@@ -11,7 +11,7 @@ import streamlit as st
 
 from drr.analysis.slo import RateSearch, SloFigures, Target, Trial, highest_rate, slo_figures
 from drr.simulation.recording import Run
-from drr.ui.catch_up import note_due
+from drr.ui.catch_up import catch_up, note_due
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -183,6 +183,7 @@ def _find(task: SearchTask, key: _Key) -> None:
 def _progress(search: _Search) -> None:
     @st.fragment(run_every=POLL_SECONDS)
     def progress() -> None:
+        catch_up()
         job = search.job
         if job.is_over:
             st.rerun()

@@ -11,7 +11,7 @@ from drr.ui.player import messages
 from drr.ui.player.component import PARTS, Part, go_to, player, warm_up
 from drr.ui.player.messages import View
 
-__all__ = ["show", "warm_up"]
+__all__ = ["arrive", "is_up", "show", "warm_up"]
 
 
 def arrive(run: Run, place: tuple[int | None] | None, *, slot: str, key: str = "stage") -> None:
@@ -35,7 +35,6 @@ def show(
     parts: Sequence[Part] = PARTS,
     linked: str = "",
     stale: str = "",
-    guess: bool | None = None,
     on_worker: Callable[[int], None] | None = None,
     press_worker: str = "",
 ) -> View | None:
@@ -53,7 +52,6 @@ def show(
         parts=parts,
         linked=linked,
         stale=stale,
-        guess=guess,
         on_worker=on_worker,
         press_worker=press_worker,
     )

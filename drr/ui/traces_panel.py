@@ -48,15 +48,10 @@ def show_uploader() -> None:
         max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
     )
     for file_id, error in st.session_state["traces:errors"]:
-        said, button = st.columns([9, 1], vertical_alignment="top")
-        said.error(plain(error))
-        button.button(
-            *("✕", f"traces:dismiss:{file_id}"),
-            type="tertiary",
-            help="Understood",
-            on_click=traces_state.dismiss,
-            args=(file_id,),
-        )
+        st.error(plain(error))
+        dismiss, name = traces_state.dismiss, plain(error.partition(":")[0])
+        key = f"traces:dismiss:{file_id}"
+        st.button(f"Close the note on {name}", key=key, type="tertiary", on_click=dismiss, args=(file_id,))
 
 
 def show_sample_button() -> None:
@@ -87,14 +82,12 @@ def show_files() -> None:
 
 def _file(trace: TraceWorkload) -> None:
     spec = _spec(trace)
-    said, button = st.columns([9, 1], vertical_alignment="top")
-    said.markdown(f"**{plain(trace.name)}**")
-    said.caption(plain(spec.text()))
-    button.button(
-        "✕",
+    st.markdown(f"**{plain(trace.name)}**")
+    st.caption(plain(spec.text()))
+    st.button(
+        f"Take {plain(trace.name)} away",
         key=f"traces:remove:{trace.sha256}",
         type="tertiary",
-        help="Take this file away",
         on_click=traces_state.remove,
         args=(trace.sha256,),
     )

@@ -21,12 +21,14 @@ EXPORT_SECONDS = 120.0
 
 def show(trace: TraceWorkload, found: TraceSurvey, *, left_out: int) -> bool:
     """Draw both ways out; True where the Lab has the trace now and is to be opened."""
-    blocked = "Leave the bad rows out first." if left_out and not st.session_state["traces:lenient"] else ""
-    blocked = found.mapping_problem or blocked
+    has_bad_rows = bool(left_out) and not st.session_state["traces:lenient"]
+    blocked = has_bad_rows or bool(found.mapping_problem)
     too_many = REQUESTS_PER_RUN.exceeded(found.stats.rows)
     sent = st.button(
-        "Send to Lab", type="primary", width="stretch", disabled=bool(blocked or too_many), key="traces:send"
+        "Send to Lab", type="primary", width="stretch", disabled=blocked or bool(too_many), key="traces:send"
     )
+    if has_bad_rows:
+        st.caption("Leave the bad rows out first.")
     if too_many:
         st.caption(plain(f"{too_many}. Cut a window, or export and run it with python -m drr run."))
     has_blocks = found.reuse is not None
@@ -38,7 +40,7 @@ def show(trace: TraceWorkload, found: TraceSurvey, *, left_out: int) -> bool:
         lambda: exported(task),
         export_name(trace.name, found.stats.rows, left_out),
         "application/jsonl",
-        disabled=bool(blocked),
+        disabled=blocked,
         on_click="ignore",
         width="stretch",
         key="traces:export",

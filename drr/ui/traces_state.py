@@ -11,7 +11,7 @@ import streamlit as st
 from drr.errors import DrrError
 from drr.policy.samples import sample
 from drr.simulation.engine_options import EngineOptions
-from drr.ui import lab_state
+from drr.ui import held, lab_state
 from drr.ui.traces_tasks import MergeTask, PolicyChoice
 from drr.ui.workload_trace import look_of, session_folder
 from drr.workload.experiment import Experiment
@@ -52,14 +52,9 @@ DEFAULTS: dict[str, object] = {
 
 
 def prepare() -> None:
-    """Give every value of the page its default; those whose widgets went with another page come from the copies."""
+    """Give every value of the page its default, and hold on to those whose widgets are not on the page now."""
     lab_state.prepare()
-    state = st.session_state
-    copies: dict[str, object] = state.setdefault("traces:copies", {})
-    # Streamlit forgets the widgets of a page that is left; their keys may then hold values from long ago.
-    was_here = UPLOAD in state
-    for name, value in DEFAULTS.items():
-        state[name] = copies[name] = state[name] if was_here else copies.get(name, value)
+    held.hold("Traces", DEFAULTS)
 
 
 def files() -> tuple[TraceWorkload, ...]:

@@ -153,7 +153,7 @@ def say_state(done: Finished, base: Experiment) -> None:
     if done.sweep.base.key != base.key:
         st.caption("These figures are of an earlier experiment in the Lab; run again for the present one.")
     if done.missing:
-        st.warning(f"{counted(done.missing, 'experiment')} were cancelled; the figures are of the others.")
+        st.warning(f"{counted(done.missing, 'experiment')} cancelled; the figures are of the others.")
     for problem in done.problems[:3]:
         st.warning(plain(f"Points without figures: {problem}."))
 

@@ -15,7 +15,7 @@ from drr.analysis.sweep_frame import HALF_WIDTH
 from drr.errors import DrrError
 from drr.ui import lab_state
 from drr.ui.look import plain
-from drr.ui.tune_work import Finished
+from drr.ui.tune_work import Finished, point_key
 from drr.workload.experiment import Experiment
 
 _TO_LAB = "tune:to_lab"
@@ -27,17 +27,17 @@ def clicked(key: str, view: str) -> None:
     points = [point for point in event["selection"]["points"] if point.get("customdata") is not None]
     if points:
         data = points[-1]["customdata"]
-        st.session_state[f"tune:{view}:point"] = int(data[0] if isinstance(data, list) else data)
+        st.session_state[point_key(view)] = int(data[0] if isinstance(data, list) else data)
 
 
 def chosen(view: str, found: Finished) -> int | None:
     """The point of a view that was clicked last, where the sweep has one of that number."""
-    number = st.session_state.get(f"tune:{view}:point")
+    number = st.session_state.get(point_key(view))
     return number if number in set(found.means["point"]) else None
 
 
 def settings_text(settings: dict[str, Value], titles: dict[str, str]) -> str:
-    """What a point is, in words: premium: quantum, tokens 256."""
+    """What a point is, in words: premium: quantum, tokens = 256."""
     return "; ".join(f"{titles.get(path, path)} = {_value(value)}" for path, value in settings.items())
 
 

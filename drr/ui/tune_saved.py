@@ -90,19 +90,20 @@ def _keep(place: Path, base: Experiment | None) -> None:
                 st.session_state[_SAID] = ("success", f"{name} is kept.")
         except DrrError as error:
             st.session_state[_SAID] = ("error", str(error))
-    _follow(name)
+    _follow()
 
 
-def _follow(name: str) -> None:
+def _follow() -> None:
     state = st.session_state
     job: Job | None = state.get(_JOB)
     if job is not None:
+        name = cast("KeepTask", job.task).name
         if not job.wait(5 * runs.WAIT_SECONDS):
             _wait(job)
             return
         state[_JOB] = None
         is_done = job.state == "done"
-        said = f"{cast('Saved', job.result).name} is kept." if is_done else f"{name} was not kept: {job.error}."
+        said = f"{name} is kept." if is_done else f"{name} was not kept: {job.error}."
         state[_SAID] = ("success" if is_done else "error", said)
     kind, text = state.get(_SAID, ("", ""))
     if text:
@@ -114,7 +115,10 @@ def _wait(job: Job) -> None:
     def progress() -> None:
         if job.is_over:
             st.rerun()
-        st.progress(min(job.over / job.total, 1.0) if job.total else 0.0, text="running what is to be kept")
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        bar.progress(min(job.over / job.total, 1.0) if job.total else 0.0, text="running what is to be kept")
+        cancel, owner = runs.run_store().cancel, runs.owner_of(tune_work.OWNER)
+        button.button("Cancel", key="tune:save:cancel", on_click=cancel, args=(owner,))
 
     progress()
 

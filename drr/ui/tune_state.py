@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from drr.analysis.sweep_figures import SHARE, WAIT_P95
-from drr.ui import lab_state
+from drr.ui import held, lab_state
 from drr.ui.compare_state import with_policy
 from drr.workload.experiment import Experiment
 
@@ -36,12 +36,9 @@ DEFAULTS: dict[str, object] = {
 
 
 def prepare() -> None:
-    """Give every value of the page its default; those whose widgets went with another page come from the copies."""
+    """Give every value of the page its default, and hold on to those whose widgets are not on the page now."""
     lab_state.prepare()
-    state = st.session_state
-    copies: dict[str, object] = state.setdefault("tune:copies", {})
-    for name, value in DEFAULTS.items():
-        state[name] = copies[name] = state[name] if name in state else copies.get(name, value)
+    held.hold("Tune", DEFAULTS)
 
 
 def base() -> Experiment | None:

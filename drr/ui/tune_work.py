@@ -33,6 +33,8 @@ class Work:
     trials: tuple[Trial, ...]
     job: Job
     known: dict[str, TrialResult] = field(default_factory=dict)
+    known_before: int = 0
+    """Experiments whose results earlier sweeps had left."""
     started_s: float = field(default_factory=time.monotonic)
 
     def left(self) -> tuple[Trial, ...]:
@@ -42,8 +44,8 @@ class Work:
     def progress(self) -> Progress:
         """How far it is."""
         total, over = len({trial.key for trial in self.trials}), len(self.known)
-        spent = time.monotonic() - self.started_s
-        return Progress(over, total, spent / over * (total - over) if over else None)
+        spent, made = time.monotonic() - self.started_s, over - self.known_before
+        return Progress(over, total, spent / made * (total - over) if made else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,11 @@ def _finished(view: str) -> str:
     return f"tune:{view}:finished"
 
 
+def point_key(view: str) -> str:
+    """Where the session keeps the point of a view that was clicked last."""
+    return f"tune:{view}:point"
+
+
 def start(view: str, sweep: Sweep) -> None:
     """Begin a sweep for a view of the page; what the page was working on is given up."""
     trials = tuple(sweep.trials())
@@ -74,8 +81,9 @@ def start(view: str, sweep: Sweep) -> None:
     kept: dict[str, TrialResult] = state.setdefault(_KEPT, {})
     known = {trial.key: kept[trial.key] for trial in trials if trial.key in kept}
     left = tuple(trial for trial in trials if trial.key not in known)
-    work = Work(sweep, trials, _submit(left), known)
+    work = Work(sweep, trials, _submit(left), known, known_before=len(known))
     state[_work(view)], state[f"tune:{view}:error"] = work, ""
+    state.pop(point_key(view), None)
 
 
 def _submit(trials: tuple[Trial, ...]) -> Job:
@@ -172,6 +180,7 @@ def is_at_work(view: str) -> bool:
 def put(view: str, sweep: Sweep, frame: pd.DataFrame) -> None:
     """Show a sweep that was saved in a view, as if it had just been finished."""
     problems = tuple(dict.fromkeys(problem for problem in frame[PROBLEM] if problem))
+    st.session_state.pop(point_key(view), None)
     st.session_state[_finished(view)] = Finished(sweep, frame, intervals_frame(frame), 0, problems)
 
 

@@ -84,7 +84,7 @@ def _engine() -> None:
 def _lines(label: str, name: str, read: Callable[[str], Any], write: Callable[[Any], str], placeholder: str) -> None:
     """A value written as lines; text that cannot be read is named and leaves the last value in place."""
     key = f"{name}:text:{st.session_state['lab:revision']}"
-    wrong = f"{name}:wrong"
+    wrong = f"{key}:wrong"
 
     def changed() -> None:
         st.session_state[wrong] = None

@@ -21,8 +21,7 @@ RATES = "tokens per second"
 POLYNOMIAL = "polynomial"
 FITTED = "fitted to my TTFTs"
 KINDS = (OWN, FIXED, RATES, POLYNOMIAL, FITTED)
-_POINTS = "timing:points"
-_SHAPE = "timing:shape"
+_KIND, _POINTS, _CURVE = "lab:timing_kind", "lab:timing_points", "lab:timing_curve"
 
 
 def kind_of(timing: Timing) -> str:
@@ -53,7 +52,10 @@ def show() -> None:
     timing: Timing = st.session_state["lab:timing_model"]
     revision = st.session_state["lab:revision"]
     key = f"timing:kind:{revision}"
-    st.selectbox("Timing of a pass", KINDS, KINDS.index(kind_of(timing)), key=key, on_change=_set_kind, args=(key,))
+    # Points are fitted by a polynomial, so the model alone does not say that they were.
+    is_fitted = st.session_state[_KIND] == (FITTED, revision)
+    shown = KINDS.index(FITTED if is_fitted else kind_of(timing))
+    st.selectbox("Timing of a pass", KINDS, shown, key=key, on_change=_set_kind, args=(key, revision))
     kind: str = st.session_state[key]
     if kind == FITTED:
         _fitted()
@@ -85,8 +87,9 @@ def show() -> None:
         )
 
 
-def _set_kind(key: str) -> None:
+def _set_kind(key: str, revision: int) -> None:
     kind: str = st.session_state[key]
+    st.session_state[_KIND] = (kind, revision)
     if kind in _STARTS:
         st.session_state["lab:timing_model"] = _STARTS[kind]
     else:
@@ -120,14 +123,14 @@ def _fitted() -> None:
         on_change=_fit,
         help="Single requests on an idle worker, without cache hits.",
     )
-    st.segmented_control("Curve", list(COEFFICIENTS), default="quadratic", key=_SHAPE, on_change=_fit, required=True)
+    st.segmented_control("Curve", list(COEFFICIENTS), key=_CURVE, on_change=_fit, required=True)
     text: str = st.session_state[_POINTS]
     if not text.strip():
         st.caption("Paste at least three lengths. Until then the last timing model stays in force.")
         return
     try:
         points = read_points(text)
-        fit = fit_ttft(points, st.session_state[_SHAPE])
+        fit = fit_ttft(points, st.session_state[_CURVE])
     except WorkloadError as error:
         st.error(plain(str(error)))
         return
@@ -158,7 +161,7 @@ def fit_text(fit: TtftFit) -> str:
 def _fit() -> None:
     """Put the fit into force, where there is one."""
     try:
-        fit = fit_ttft(read_points(st.session_state.get(_POINTS, "")), st.session_state.get(_SHAPE) or "quadratic")
+        fit = fit_ttft(read_points(st.session_state[_POINTS]), st.session_state[_CURVE])
     except WorkloadError:
         return
     st.session_state["lab:timing_model"] = PolynomialTiming(prefill=fit.prefill)

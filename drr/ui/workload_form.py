@@ -256,7 +256,7 @@ class _Form:
         else:
             convert = int if param.kind == "wholes" else float
             callback = {"key": key, "on_change": self._set_list, "args": (path, key, convert, param)}
-            place.text_input(param.label, ", ".join(f"{item:g}" for item in value or ()), **callback)
+            place.text_input(param.label, ", ".join(f"{item:.15g}" for item in value or ()), **callback)
             if (wrong := st.session_state.get(f"{key}:wrong")) is not None:
                 place.error(plain(wrong))
 

@@ -20,7 +20,7 @@ WORDS: dict[MappingKind, str] = {
     "percentage": "by percentage",
     "round_robin": "in turn",
 }
-_WRONG = "mapping_wrong"
+_WRONG = "wrong"
 
 
 def show(names: Iterable[str], profile: Profile | None, *, has_blocks: bool, slot: str = "lab") -> None:
@@ -50,8 +50,8 @@ def show(names: Iterable[str], profile: Profile | None, *, has_blocks: bool, slo
     _parameter(parameter, mapping, prefix, columns, changed)
     if mapping.kind != "as_written":
         _headers(mapping, prefix, headers, changed)
-    if st.session_state.get(f"{slot}:{_WRONG}"):
-        st.error(plain(st.session_state[f"{slot}:{_WRONG}"]))
+    if wrong := st.session_state.get(f"{prefix}:{_WRONG}"):
+        st.error(plain(wrong))
 
 
 def _parameter(place: Any, mapping: ClassMapping, prefix: str, columns: list[str], changed: Callable[[], None]) -> None:
@@ -106,13 +106,13 @@ def _changed(slot: str, prefix: str, columns: list[str], headers: tuple[str, ...
     state = st.session_state
     kind: MappingKind = state[f"{prefix}:kind"]
     before: ClassMapping = state[f"{slot}:class_mapping"]
-    state[f"{slot}:{_WRONG}"] = None
+    state[f"{prefix}:{_WRONG}"] = None
     try:
         state[f"{slot}:class_mapping"] = (
             _first(kind, columns, len(headers)) if kind != before.kind else _read(kind, prefix, before)
         )
     except WorkloadError as error:
-        state[f"{slot}:{_WRONG}"] = str(error)
+        state[f"{prefix}:{_WRONG}"] = str(error)
 
 
 def _first(kind: MappingKind, columns: list[str], families: int) -> ClassMapping:

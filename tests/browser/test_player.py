@@ -460,6 +460,7 @@ def test_the_csv_has_every_row_of_the_log(open_player: OpenPlayer):
     text = Path(download.value.path()).read_text(encoding="utf-8")
     assert len(text.splitlines()) == run.n_steps + 1
     assert step_of(page) == step
+    assert page.evaluate(f"{PLAYER}.report().csv") is None, "asked for once, made once"
 
 
 # --- plotly.js -----------------------------------------------------------------------------------------------

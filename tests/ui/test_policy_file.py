@@ -124,6 +124,13 @@ def test_a_link_into_another_folder_is_followed_when_it_is_turned(tmp_path: Path
 def test_what_is_no_text_is_a_problem_not_an_exception(watched: PolicyFile, path: Path, data: bytes, says: str) -> None:
     path.write_bytes(data)
     wait_for(lambda: says in watched.problem)
+    for expected in (watched.text, None):
+        with pytest.raises(PolicyFileError, match="what cannot be read is not replaced"):
+            watched.save(NEW, expected=expected)
+    assert path.read_bytes() == data
+    fresh = PolicyFile(path)
+    assert fresh.text is None, "nobody begins with a part of a file"
+    fresh.close()
 
 
 def test_a_file_that_is_not_there_at_the_start_is_waited_for(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_result_names_the_rule_and_lists_the_rows_that_differ(monkeypatch):
     app.session_state["real:rule"] = "carry"
     app = app.run()
     assert "No row differs under carry: all 640 are identical." in texts(app)
-    app.session_state["lab:workers"] = 2
+    app.session_state["held:copies"]["Lab"]["lab:workers"] = 2
     app = app.run()
     assert "The Lab has changed since the last comparison." in texts(app)
 

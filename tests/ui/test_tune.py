@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from drr.analysis.saved import VARIABLE, compare_saved, load, save_run
 from drr.analysis.sweep import Axis, Sweep, with_setting
 from drr.analysis.sweep_running import TrialResult
-from drr.ui import runs, tune_saved, tune_tasks
+from drr.ui import runs, tune_saved, tune_tasks, tune_work
+from drr.ui.jobs import Job
 from drr.ui.tune_knobs import drawn_axis, knobs
 from drr.ui.tune_tasks import SweepSlice
 from drr.workload.scenarios import SCENARIOS, scenario
@@ -196,6 +197,16 @@ def test_two_saved_runs_are_compared_in_words_for_people(tmp_path: Path) -> None
     assert "median wait, s" in set(shown["figure"])
 
 
+def test_what_earlier_sweeps_had_left_took_no_time() -> None:
+    sweep = Sweep(base=BURST, axes=(Axis("policy_classes.premium.quantum", (64, 128)),), replications=5)
+    trials = tuple(sweep.trials())
+    results = {trial.key: TrialResult(()) for trial in trials[:5]}
+    job = Job(1, "me", SweepSlice(trials, 1_000), submitted_s=0.0)
+    work = tune_work.Work(sweep, trials, job, results, known_before=4, started_s=time.monotonic() - 60.0)
+    left = work.progress().seconds_left
+    assert left == pytest.approx(60.0 * (len(trials) - 5), abs=5.0), "one took a minute, the other four no time"
+
+
 def test_an_invalid_policy_in_the_lab_is_said(page: AppTest) -> None:
     page.session_state["lab:policy"] = "policy_classes: 3"
     page.run()
@@ -204,7 +215,7 @@ def test_an_invalid_policy_in_the_lab_is_said(page: AppTest) -> None:
 
 
 def test_typed_queues_are_tuned_with_their_quanta_as_a_policy(page: AppTest) -> None:
-    page.session_state["lab:workload_kind"] = "Typed queues"
+    page.session_state["held:copies"]["Lab"]["lab:workload_kind"] = "Typed queues"
     page.run()
     assert "From the Lab: quanta A 60, B 60 and C 60" in texts(page)
     page.number_input(key="tune:one:steps:policy_classes.A.quantum").set_value(3).run()

@@ -420,13 +420,20 @@ def test_measured_ttfts_become_the_timing_of_the_engine() -> None:
     at = opened()
     field(at, "selectbox", "Timing of a pass").select("fitted to my TTFTs").run()
     points = "\n".join(f"{tokens} {2e-6 * tokens**2 + 0.02 * tokens + 12}" for tokens in (128, 512, 2048, 8192))
-    at.text_area(key="timing:points").set_value(points).run()
+    at.text_area(key="lab:timing_points").set_value(points).run()
     timing = got(at).experiment.engine.timing_model
     assert timing.prefill == pytest.approx((2e-6, 0.02, 12.0))
     assert "largest residual 0.00 ms" in said(at).replace("\\", "")
-    at.text_area(key="timing:points").set_value("512 abc").run()
+    for tab in ("Policy", "Workers"):
+        at.session_state["lab:tab"] = tab
+        at.run()
+    assert field(at, "selectbox", "Timing of a pass").value == "fitted to my TTFTs"
+    assert at.text_area(key="lab:timing_points").value == points
+    at.text_area(key="lab:timing_points").set_value("512 abc").run()
     assert any("line 1" in each.value for each in at.error)
     assert got(at).experiment.engine.timing_model == timing
+    at.selectbox(key="lab:scenario").select("hot_worker").run()
+    assert field(at, "selectbox", "Timing of a pass").value != "fitted to my TTFTs", "the scenario's own"
 
 
 @pytest.mark.parametrize("kind", ["fixed time per pass", "tokens per second", "polynomial", "the mock engine's own"])

@@ -142,9 +142,7 @@ KEY_HELP: Mapping[str, Mapping[str, KeyHelp]] = {
     "bucket": _BUCKET,
     "class": _CLASS,
     "router": {
-        name: KeyHelp(
-            "A setting of the router. Kept, not simulated.", takes, "optional", _FLAGS if kind is bool else ()
-        )
+        name: KeyHelp(_SETTING, takes, "optional", _FLAGS if kind is bool else ())
         for name, (kind, takes) in ROUTER_SETTINGS.items()
     },
     "worker_selection": {

@@ -76,7 +76,7 @@ def bulk_calls(run: Run) -> list[int]:
 
 
 def request_columns(run: Run) -> dict[str, Array]:
-    """Class, cost and prefill tokens of every request row; costs are left out where a browser cannot hold them.
+    """Class and admission of every request row.
 
     ``was_admitted`` is a bit per row; ``admit_step`` lists, endpoint by endpoint (``admits`` many each), at which step
     one more request counts as admitted there, as differences.

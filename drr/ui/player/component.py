@@ -33,7 +33,6 @@ def player(
     parts: Sequence[Part] = PARTS,
     linked: str = "",
     stale: str = "",
-    guess: bool | None = None,
     on_worker: Callable[[int], None] | None = None,
     press_worker: str = "",
     own_fragment: bool = True,
@@ -42,11 +41,10 @@ def player(
 
     ``start`` is the step to begin with, by default a decision in the middle; later the playhead stays where it is,
     through reruns, other pages, themes and widths, and keeps its simulated time when ``run`` is another one. Players
-    with the same ``linked`` text move together: step by step where it begins with ``step:``, decision by decision where
-    it begins with ``decision:``, else in simulated time. ``stale`` says, over the dimmed picture, why it is not the one
-    to expect. ``guess`` turns "guess first" on or off whenever it changes; None leaves that to the user. ``on_worker``
-    is called, before the script runs, with the index of an endpoint that was pressed on the stage; ``press_worker``
-    says what that does, such as "Block or free".
+    with the same ``linked`` text move together: decision by decision where it begins with ``decision:``, else in
+    simulated time. ``stale`` says, over the dimmed picture, why it is not the one to expect. ``on_worker`` is called,
+    before the script runs, with the index of an endpoint that was pressed on the stage; ``press_worker`` says what that
+    does, such as "Block or free".
 
     Works inside of a fragment, and makes one of its own: only that runs again while the run is played. Players that
     move together need one fragment for all, since Streamlit runs one alone where several report at the same moment:
@@ -54,7 +52,7 @@ def player(
     """
     begin = messages.middle_decision(run) if start is None else start
     press = press_worker if on_worker is not None else ""
-    options = {"parts": list(parts), "linked": linked, "stale": stale, "guess": guess, "press_worker": press}
+    options = {"parts": list(parts), "linked": linked, "stale": stale, "press_worker": press}
     (_fragment if own_fragment else _draw)(run, key, begin, options, on_worker or _nothing)
     return current_view(run, key, begin)
 
@@ -132,7 +130,7 @@ def _draw(run: Run, key: str, start: int, options: dict[str, Any], on_worker: Ca
         drawn = messages.timeline(run, run_id, view.timeline, theme=now, keep=slots)
         turn = _turn(f"{key}:timeline", (run_id, view.timeline, now.name, slots))
         feeds["timeline"] = message({"to": key, "turn": turn}, drawn)
-    answered = f"{key}:csv"
+    answered = f"{key}:csv_answered"
     if view.csv is not None and st.session_state.get(answered) != (run_id, view.csv):
         st.session_state[answered] = (run_id, view.csv)
         feeds["csv"] = message({"to": key}, messages.csv(run, view.csv))

@@ -4,7 +4,7 @@ const players = new Map();
 const messages = new Map();
 const memories = new Map();
 
-/** What outlives the player of a name when another page is shown: playhead, mode, speed, open panels. */
+/** What outlives the player of a name when another page is shown: playhead, mode, speed, the timeline that is shown. */
 export function memoryOf(name) {
   if (!memories.has(name)) memories.set(name, {});
   return memories.get(name);

@@ -209,8 +209,10 @@ export class Log {
   }
 
   askCsv() {
+    const { memory } = this.player;
+    memory.csvNumber = (memory.csvNumber ?? 0) + 1;
     this.csvRequest = {
-      number: (this.csvRequest?.number ?? 0) + 1,
+      number: memory.csvNumber,
       kinds: this.kinds, class_index: Number(this.classes.value), endpoint: Number(this.workers.value),
     };
     this.csv.disabled = true;
@@ -218,7 +220,8 @@ export class Log {
   }
 
   hearCsv({ number, text, name }) {
-    if (!this.csv.disabled || number !== this.csvRequest.number) return;
+    if (number !== this.csvRequest?.number) return;
+    this.csvRequest = null;
     this.csv.disabled = false;
     const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
     make("a", { href: url, download: name }).click();

@@ -192,9 +192,8 @@ export class Player {
     this.moveTo(whole(this.placeBeside(leader)), { isFollowing: true });
   }
 
-  /** The step that is beside another player's: the same one, as many decisions on, or the same time, as the group has it. */
+  /** The step that is beside another player's: as many decisions on, or the same time, as the group has it. */
   placeBeside({ run, position: { step } }) {
-    if (this.group.startsWith("step:")) return Math.min(step, this.run.steps - 1);
     if (!this.group.startsWith("decision:")) return stepAtTime(this.run, step >= 0 ? run.times[step] : -1);
     const { decisions } = this.run;
     const passed = Math.min(countBelow(run.decisions, step, true), decisions.length);
@@ -276,11 +275,6 @@ export class Player {
     this.element.classList.toggle("rp-stale", Boolean(settings.stale));
     this.said.setStale(settings.stale);
     this.spots.show(this.stage.stage, settings.press_worker);
-    if (settings.guess !== null && this.memory.guessSet !== settings.guess) {
-      this.memory.guessSet = settings.guess;
-      if (this.run) this.setGuessing(settings.guess);
-      else this.isGuessing = settings.guess;
-    }
     if (settings.go) this.go(settings.go);
     if (isRegrouped) for (const each of others(this.group, this)) if (each.ledAt > this.ledAt) this.follow(each);
   }

@@ -65,6 +65,7 @@ export class Sender {
   close() {
     for (const doing of ["pointerdown", "keydown"]) document.removeEventListener(doing, this.hush, true);
     clearTimeout(this.timer);
+    this.timer = null;
     this.describe = null;
   }
 }

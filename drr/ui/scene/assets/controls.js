@@ -30,6 +30,7 @@ export function buildControls(root, player) {
     player.memory.speed = Number(speed.value);
   };
   const moments = make("div", { className: "moments" });
+  let shown = "";
   const keys = make("div", {
     className: "keys",
     textContent: "Space plays and pauses · arrows move · Page Down and Page Up: next and last moment · R starts over",
@@ -46,6 +47,10 @@ export function buildControls(root, player) {
       const scene = data.scenes[0];
       scrub.max = scene.duration_ms;
       speed.value = memory.speed;
+      // A button that stays the same keeps the keyboard's focus.
+      const wanted = JSON.stringify(scene.moments);
+      if (wanted === shown) return;
+      shown = wanted;
       moments.replaceChildren(
         ...scene.moments.map((each) =>
           make("button", { type: "button", textContent: each.label, title: each.caption, name: each.name, onclick: () => player.choose(each) }),
