@@ -8,6 +8,7 @@ from typing import cast
 import streamlit as st
 
 from drr.ui import runs
+from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -82,17 +83,9 @@ def _progress(job: Job) -> None:
     def progress() -> None:
         if job.is_over:
             st.rerun()
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        share = min(job.over / job.total, 1.0) if job.total else 0.0
-        waits = job.state == "queued"
-        text = (
-            "waiting for other runs to end"
-            if waits
-            else f"{job.over:,} of {job.total:,} runs"
-            if job.total
-            else "starting"
-        )
-        bar.progress(share, text=text)
-        button.button("Cancel", key="cmp:seeds:cancel", on_click=_cancel)
+        ahead = runs.run_store().ahead_of(job)
+        started = f"{job.over:,} of {job.total:,} runs" if job.total else "starting"
+        text = waiting_text(ahead) if ahead else started
+        show_bar(job.over, job.total, text, key="cmp:seeds:cancel", cancel=_cancel)
 
     progress()

@@ -12,6 +12,7 @@ from drr.charts.replay_html import MOST_FRAMES
 from drr.simulation.recording import Run
 from drr.ui.catch_up import catch_up, note_due
 from drr.ui.export_task import ExportTask, FileKind, MadeFile
+from drr.ui.job_bar import show_bar
 from drr.ui.jobs import Job, RunPool
 from drr.ui.look import plain, theme
 from drr.ui.player.component import current_view
@@ -100,10 +101,8 @@ def _progress(key: str, slot: str) -> None:
     _, job = _asked(key)
     if job is None or job.is_over:
         st.rerun()
-    bar, button = st.columns([5, 1], vertical_alignment="center")
     text = f"step {job.over:,} of {job.total:,}" if job.total else "drawing …"
-    bar.progress(min(job.over / job.total, 1.0) if job.total else 0.0, text=text)
-    button.button("Cancel", key=f"{key}:cancel", on_click=_pool().cancel, args=(_owner(slot),))
+    show_bar(job.over, job.total, text, key=f"{key}:cancel", cancel=_pool().cancel, args=(_owner(slot),))
 
 
 def _offer(made: MadeFile, key: str) -> None:

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar, cast
 
 import streamlit as st
 
+from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.look import plain
 from drr.ui.runs import POLL_SECONDS, WAIT_SECONDS, owner_of, run_store
@@ -86,11 +87,10 @@ def show_progress(slot: str, words: Callable[[Job], str]) -> None:
         if asked is None or asked.job.is_over:
             st.rerun()
         job = asked.job
-        bar, button = st.columns([5, 2], vertical_alignment="center")
         ahead = run_store().ahead_of(job)
-        text = f"waiting for {ahead:,} other job{'s' if ahead != 1 else ''} to end" if ahead else words(job)
-        bar.progress(min(job.over / job.total, 1.0) if job.total else 0.0, text=text)
-        button.button("Cancel", key=f"{slot}:cancel", on_click=run_store().cancel, args=(owner_of(slot),))
+        text = waiting_text(ahead) if ahead else words(job)
+        cancel, owner = run_store().cancel, owner_of(slot)
+        show_bar(job.over, job.total, text, key=f"{slot}:cancel", cancel=cancel, args=(owner,), is_narrow=True)
 
     progress()
 

@@ -23,6 +23,7 @@ from drr.dynamo.probe_results import (
     results_jsonl,
 )
 from drr.ui import job_slot, real_state
+from drr.ui.job_bar import show_bar
 from drr.ui.look import plain, theme
 from drr.ui.probe_job import ProbeJob, probe_board
 from drr.ui.real_task import Prediction, PredictTask
@@ -171,12 +172,10 @@ def _counts(plan: ProbePlan, prediction: Prediction) -> str:
 def _live(job: ProbeJob, prediction: Prediction | None) -> None:
     if job.is_over:
         st.rerun()
-    bar, button = st.columns([5, 1], vertical_alignment="center")
     over, total = len(job.rows), job.plan.count
     elapsed = time.monotonic() - job.started_s
     words = "stopping" if job.is_stopped else f"{over:,} of {total:,} answers, {elapsed:,.0f} s"
-    bar.progress(min(over / total, 1.0), text=words)
-    button.button("Stop", key="probe:stop", on_click=job.stop, width="stretch")
+    show_bar(over, total, words, key="probe:stop", cancel=job.stop, word="Stop")
     _show_chart(job.plan, _order(job), prediction, key="probe:live")
 
 

@@ -19,6 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from drr.analysis.doctor import Finding
 from drr.simulation.recording import Run
 from drr.ui.catch_up import catch_up, note_due
+from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job, RunPool
 from drr.ui.limits import KEPT_RUNS, REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -186,10 +187,8 @@ def _show_progress(slot: str) -> None:
         if pending is None or pending.job.is_over:
             st.rerun()
         job = pending.job
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        share = min(job.over / job.total, 1.0) if job.total else 0.0
-        bar.progress(share, text=progress_text(job, run_store().ahead_of(job)))
-        button.button("Cancel", key=f"{slot}:cancel", on_click=run_store().cancel, args=(owner_of(slot),))
+        text, cancel = progress_text(job, run_store().ahead_of(job)), run_store().cancel
+        show_bar(job.over, job.total, text, key=f"{slot}:cancel", cancel=cancel, args=(owner_of(slot),))
 
     progress()
 
@@ -197,7 +196,7 @@ def _show_progress(slot: str) -> None:
 def progress_text(job: Job, ahead: int) -> str:
     """How far a job is, in words; ``ahead`` is how many runs come before it."""
     if job.state == "queued":
-        return f"waiting for {ahead:,} other run{'s' if ahead != 1 else ''} to end"
+        return waiting_text(ahead)
     return f"running: {job.over:,} of {job.total:,} requests" if job.total else "running …"
 
 

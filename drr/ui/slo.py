@@ -12,6 +12,7 @@ import streamlit as st
 from drr.analysis.slo import RateSearch, SloFigures, Target, Trial, highest_rate, slo_figures
 from drr.simulation.recording import Run
 from drr.ui.catch_up import catch_up, note_due
+from drr.ui.job_bar import show_bar
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -187,11 +188,9 @@ def _progress(search: _Search) -> None:
         job = search.job
         if job.is_over:
             st.rerun()
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        share = min(job.over / job.total, 1.0) if job.total else 0.0
         text = f"run {job.over // _PER_TRIAL + 1:,} of about {job.total // _PER_TRIAL:,}" if job.total else "waiting …"
-        bar.progress(share, text=text)
-        button.button("Cancel", key="lab:slo_cancel", on_click=run_store().cancel, args=(owner_of(_SLOT),))
+        cancel, owner = run_store().cancel, owner_of(_SLOT)
+        show_bar(job.over, job.total, text, key="lab:slo_cancel", cancel=cancel, args=(owner,))
 
     progress()
 

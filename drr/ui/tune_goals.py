@@ -14,6 +14,7 @@ from drr.analysis.solver_words import verdict
 from drr.errors import DrrError
 from drr.scheduler.ring import CURSOR_RULES, CursorRule
 from drr.ui import runs, tune_point, tune_work
+from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -163,13 +164,9 @@ def _progress(job: Job) -> None:
     def progress() -> None:
         if job.is_over:
             st.rerun()
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        share = min(job.over / job.total, 1.0) if job.total else 0.0
-        waits = job.state == "queued"
-        text = "waiting for other runs to end" if waits else f"{job.over:,} sets of quanta tried, {job.total:,} at most"
-        bar.progress(share, text=text)
-        button.button(
-            "Cancel", key="tune:goals:cancel", on_click=runs.run_store().cancel, args=(runs.owner_of(tune_work.OWNER),)
-        )
+        ahead = runs.run_store().ahead_of(job)
+        text = waiting_text(ahead) if ahead else f"{job.over:,} sets of quanta tried, {job.total:,} at most"
+        cancel, owner = runs.run_store().cancel, runs.owner_of(tune_work.OWNER)
+        show_bar(job.over, job.total, text, key="tune:goals:cancel", cancel=cancel, args=(owner,))
 
     progress()

@@ -25,6 +25,7 @@ from drr.analysis.saved import (
 from drr.analysis.sweep import Sweep
 from drr.errors import DrrError
 from drr.ui import lab_state, runs, tune_state, tune_work
+from drr.ui.job_bar import show_bar
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -115,10 +116,9 @@ def _wait(job: Job) -> None:
     def progress() -> None:
         if job.is_over:
             st.rerun()
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(min(job.over / job.total, 1.0) if job.total else 0.0, text="running what is to be kept")
         cancel, owner = runs.run_store().cancel, runs.owner_of(tune_work.OWNER)
-        button.button("Cancel", key="tune:save:cancel", on_click=cancel, args=(owner,))
+        text = "running what is to be kept"
+        show_bar(job.over, job.total, text, key="tune:save:cancel", cancel=cancel, args=(owner,), is_narrow=True)
 
     progress()
 

@@ -13,6 +13,7 @@ from drr.analysis.sweep import Sweep, Trial
 from drr.analysis.sweep_frame import PROBLEM, intervals_frame, sweep_frame
 from drr.analysis.sweep_running import Progress, SweepResult, TrialResult
 from drr.ui import runs
+from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
 from drr.ui.look import plain
@@ -162,12 +163,10 @@ def _bar(view: str) -> None:
         work: Work | None = st.session_state.get(_work(view))
         if work is None or _advance(view, work):
             st.rerun()
-        bar, button = st.columns([5, 1], vertical_alignment="center")
         found = work.progress()
-        waits = work.job.state == "queued" and not found.over
-        text = "waiting for other runs to end" if waits else found.text()
-        bar.progress(min(found.over / found.total, 1.0), text=text)
-        button.button("Cancel", key=f"tune:{view}:cancel", on_click=_cancel, args=(view,))
+        ahead = 0 if found.over else runs.run_store().ahead_of(work.job)
+        text = waiting_text(ahead) if ahead else found.text()
+        show_bar(found.over, found.total, text, key=f"tune:{view}:cancel", cancel=_cancel, args=(view,))
 
     progress()
 

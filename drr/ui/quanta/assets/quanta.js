@@ -35,7 +35,6 @@ input[type="range"]::-moz-range-progress { height: 5px; border-radius: 3px; back
 input[type="range"]::-moz-range-thumb { width: 11px; height: 11px; border-radius: 50%; background: var(--full);
   border: 2px solid var(--st-background-color); }
 input:disabled { opacity: 0.55; }
-.say:empty { display: none; }
 .all { border-top: 1px solid var(--line); margin-top: 0.25rem; padding-top: 0.25rem; }
 .all .name { font-weight: 400; }
 label.keep { display: inline-flex; gap: 0.4rem; align-items: center; grid-column: 3 / 5; white-space: nowrap; }
@@ -44,7 +43,8 @@ th { font-weight: 400; color: var(--muted); text-align: right; vertical-align: b
      overflow-wrap: anywhere; line-height: 1.2; font-size: 0.8rem; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; width: 30%; }
 td { padding: 0.12rem 0 0.12rem 0.4rem; }
-.say { margin: 0.25rem 0 0; color: var(--muted); font-size: 0.8rem; }
+.say:not(:empty) { margin: 0.25rem 0 0; }
+.say { margin: 0; color: var(--muted); font-size: 0.8rem; }
 .say.bad { color: var(--st-red-text-color); }
 `;
 
