@@ -82,15 +82,11 @@ def show_files() -> None:
 
 def _file(trace: TraceWorkload) -> None:
     spec = _spec(trace)
-    st.markdown(f"**{plain(trace.name)}**")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{plain(trace.name)}**", width="stretch")
+        key = f"traces:remove:{trace.sha256}"
+        st.button("Take away", key=key, type="tertiary", on_click=traces_state.remove, args=(trace.sha256,))
     st.caption(plain(spec.text()))
-    st.button(
-        f"Take {plain(trace.name)} away",
-        key=f"traces:remove:{trace.sha256}",
-        type="tertiary",
-        on_click=traces_state.remove,
-        args=(trace.sha256,),
-    )
     with st.expander("Read it differently", expanded=trace_fields.lost(spec)):
         if trace_fields.lost(spec):
             st.info("Say which columns hold the time and the prompt length.")
