@@ -108,6 +108,37 @@ def test_a_file_that_is_no_recording_is_an_error_with_its_name(tmp_path: Path, t
         check_recording(path)
 
 
+def test_a_packed_recording_that_is_damaged_anywhere_is_an_error_with_its_name(tmp_path: Path) -> None:
+    """Cut off at any length, or with any byte turned, it never comes back as something else than it was."""
+    whole = gzip.compress(json.dumps(cases_of("router_lanes.json")[:1]).encode(), mtime=0)
+    path = tmp_path / "cut.json.gz"
+    damaged_files = [whole[:end] for end in range(2, len(whole), 7)]
+    for at in range(10, len(whole), 11):  # the first ten bytes are a head that may say what it likes
+        damaged_files.append(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+    for data in damaged_files:
+        path.write_bytes(data)
+        with pytest.raises(WorkloadError, match=r"recording .*cut\.json\.gz"):
+            check_recording(path)
+
+
+@pytest.mark.parametrize(("key", "rule"), [("dispatched", "carry"), ("documented_rule_dispatches", "documented")])
+def test_a_dispatch_that_only_one_side_makes_is_named(tmp_path: Path, key: str, rule: str) -> None:
+    def forget_the_last(case: dict[str, Any]) -> None:
+        [step for step in case["steps"] if step[key] is not None][-1][key] = None
+
+    steps = [step for step in cases_of("router_lanes.json")[0]["steps"] if step[key] is not None]
+    check = check_recording(damaged(tmp_path, "router_lanes.json", forget_the_last))
+    (difference,) = check.differences.values()
+    assert difference == f"rule {rule}, dispatch {len(steps) - 1}: [] expected, [{steps[-1][key]}] here"
+
+    def add_one(case: dict[str, Any]) -> None:
+        nothing = {"dispatched": None, "documented_rule_dispatches": None}
+        case["steps"].append({**case["steps"][-1], **nothing, key: 77})
+
+    (difference,) = check_recording(damaged(tmp_path, "router_lanes.json", add_one)).differences.values()
+    assert "[77] expected" in difference
+
+
 def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="cannot read recording"):
         check_recording(tmp_path / "missing.json")

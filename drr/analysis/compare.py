@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from drr.analysis.explain import Explanation, decision_number, explain
 from drr.analysis.fairness import fairness
-from drr.analysis.outcomes import SHARES_DIFFER, class_figures, shares, why_rules_differ
+from drr.analysis.outcomes import class_figures, shares_differ, why_rules_differ
+from drr.analysis.words import counted
 from drr.errors import WorkloadError
+from drr.policy import Profile
 from drr.router.requests import RequestTable
 from drr.router.router import QUEUED
 from drr.simulation.recording import Run
@@ -231,19 +233,15 @@ def reasons(first: Run, second: Run) -> list[str]:
         said.append(_rules(first, second))
     said += _policies(first, second)
     if len(mine.workers) != len(theirs.workers):
-        said.append(f"A has {_workers(len(mine.workers))}, B {_workers(len(theirs.workers))}.")
+        said.append(f"A has {counted(len(mine.workers), 'worker')}, B {counted(len(theirs.workers), 'worker')}.")
     if not said:
         said.append("A and B are the same: same policy, same arbitration, same workers.")
     return said
 
 
-def _workers(count: int) -> str:
-    return f"{count:,} worker{'' if count == 1 else 's'}"
-
-
 def _rules(first: Run, second: Run) -> str:
     """Why the two cursor rules part, or why they do not."""
-    if _shares_differ(first, second):
+    if shares_differ(first, second):
         return why_rules_differ(first)
     costs = [
         run.cost_tokens[row]
@@ -264,13 +262,8 @@ def _rules(first: Run, second: Run) -> str:
     return "the order differs here and there, but no class's share by two points in a hundred."
 
 
-def _shares_differ(first: Run, second: Run) -> bool:
-    pairs = zip(shares(first).got, shares(second).got, strict=False)
-    return any(a is not None and b is not None and abs(a - b) >= SHARES_DIFFER for a, b in pairs)
-
-
 def _policies(first: Run, second: Run) -> list[str]:
-    """Settings in which classes of the same name differ, and classes that only one policy has."""
+    """Settings in which classes of the same name differ, classes that only one policy has, order, ways to a class."""
     mine = {c.name: asdict(c) for c in first.profile.classes}
     theirs = {c.name: asdict(c) for c in second.profile.classes}
     said = []
@@ -284,6 +277,24 @@ def _policies(first: Run, second: Run) -> list[str]:
         (side, [n for n in own if n not in other]) for side, own, other in (("A", mine, theirs), ("B", theirs, mine))
     ]
     said += [f"only {side} has {', '.join(names)}." for side, names in only if names]
+    if set(mine) == set(theirs) and list(mine) != list(theirs):
+        said.append(f"the ring order is {', '.join(mine)} in A and {', '.join(theirs)} in B.")
+    return said + _ways_to_a_class(first.profile, second.profile)
+
+
+def _ways_to_a_class(first: Profile, second: Profile) -> list[str]:
+    """Where the policies differ in how a request finds its class: buckets and default family."""
+    said = []
+    if first.buckets != second.buckets:
+        floors = (
+            ", ".join(f"{each.name} from {each.min_tokens:,}" for each in profile.buckets) or "none"
+            for profile in (first, second)
+        )
+        said.append("the buckets (tokens) are {} in A; {} in B.".format(*floors))
+    if first.default_policy_family != second.default_policy_family:
+        said.append(
+            f"the default family is {first.default_policy_family} in A and {second.default_policy_family} in B."
+        )
     return said
 
 

@@ -15,7 +15,7 @@ from drr.analysis.outcomes import shares
 from drr.analysis.words import listed, percent
 from drr.router.router import REFUSED
 from drr.simulation.recording import Run
-from drr.simulation.state import StepKind
+from drr.simulation.state import CALL_KINDS, StepKind
 
 __all__ = ["Finding", "FindingKind", "findings"]
 
@@ -65,24 +65,27 @@ def _thresholds(survey: Survey) -> Iterator[Finding]:
             survey.first_step_of(survey.rows_of[without[0]]),
             "warning",
         )
-    refused = run.outcomes.outcome
+    outcomes = run.outcomes.outcome
     idle = [
         i
         for i in with_rows
         if survey.classes[i].has_threshold
         and not survey.queued_of[i]
-        and not any(refused[row] == REFUSED for row in survey.rows_of[i])
+        and not any(outcomes[row] == REFUSED for row in survey.rows_of[i])
     ]
     if idle and run.recorder is not None:
         peak = survey.walked.peak_tokens
-        limits = run.snapshots.cluster(len(run.recorder.changes)).limits
-        lowest = min((limit for i in idle for limit in limits[i]), default=0)
+        cluster = run.snapshots.cluster(len(run.recorder.changes))
+        # Held by the script is no limit that anything could reach, nor is that of a worker that left.
+        usable = [e for e, is_there in enumerate(cluster.present) if is_there and not cluster.held[e]]
+        lowest = min((cluster.limits[i][e] for i in idle for e in usable), default=None)
+        compared = "" if lowest is None else f"; a worker counts as busy above {lowest:,}"
         names = listed([survey.names[i] for i in idle])
         yield Finding(
             "threshold_never_reached",
             f"No request of {names} ever had to wait.",
-            f"The fullest worker held {peak:,} prefill tokens; a worker counts as busy above {lowest:,}. The quanta of "
-            "classes that never wait decide nothing.",
+            f"The fullest worker held {peak:,} prefill tokens{compared}. The quanta of classes that never wait decide "
+            "nothing.",
             "Lower prefill_busy_threshold, send more traffic, or take away workers, if they are meant to share.",
             survey.walked.peak_step,
             "warning" if len(idle) == len(with_rows) else "info",
@@ -200,8 +203,7 @@ def _quanta_far_below_costs(survey: Survey) -> Iterator[Finding]:
 
 def _step_of_call(run: Run, call: int) -> int | None:
     """The step of the ``call``-th arbitration call."""
-    calls = (StepKind.DECISION, StepKind.EMPTY_CALL, StepKind.HEAD_ERROR)
-    steps = (step for step, kind in enumerate(run.kinds) if kind in calls)
+    steps = (step for step, kind in enumerate(run.kinds) if kind in CALL_KINDS)
     return next((step for number, step in enumerate(steps) if number == call), None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -136,19 +135,50 @@ class _Overtaken(NamedTuple):
 
 
 def _overtaken(survey: Survey, rows: list[int]) -> list[_Overtaken]:
-    """For requests of one lane in order of enqueueing. O(n log n) comparisons."""
+    """For requests of one lane in order of enqueueing. O(n log n), however many tiers they have.
+
+    A lane lets nothing of a lower tier past, so whatever passed and is not of the same tier is of a higher one.
+    """
     run, gone_step = survey.run, survey.walked.gone_step
-    place = {row: position for position, row in enumerate(rows)}
-    tiers = run.requests.strict_priority
-    gone: dict[int, list[int]] = {tier: [] for tier in {tiers[row] for row in rows}}
+    tiers = [run.requests.strict_priority[row] for row in rows]
+    members = Counter(tiers)
+    seen: Counter[int] = Counter()
+    in_tier = []
+    for tier in tiers:
+        in_tier.append(seen[tier])
+        seen[tier] += 1
+    gone, gone_of = _Places(len(rows)), {tier: _Places(count) for tier, count in members.items()}
     found = []
-    for row in sorted(rows, key=lambda row: gone_step.get(row, run.n_steps)):
-        later = {tier: len(places) - bisect_right(places, place[row]) for tier, places in gone.items()}
-        higher = sum(count for tier, count in later.items() if tier > tiers[row])
-        found.append(_Overtaken(row, later[tiers[row]], higher))
-        if row in gone_step:
-            insort(gone[tiers[row]], place[row])
+    for place in sorted(range(len(rows)), key=lambda place: gone_step.get(rows[place], run.n_steps)):
+        own, mine = gone_of[tiers[place]], in_tier[place]
+        same = own.behind(mine)
+        found.append(_Overtaken(rows[place], same, gone.behind(place) - same))
+        if rows[place] in gone_step:
+            gone.add(place)
+            own.add(mine)
     return found
+
+
+class _Places:
+    """A set of places, counted from 0, that tells how many of them lie behind one (a Fenwick tree). O(log n) each."""
+
+    def __init__(self, size: int) -> None:
+        self._sums = [0] * (size + 1)
+        self._count = 0
+
+    def add(self, place: int) -> None:
+        self._count += 1
+        at = place + 1
+        while at < len(self._sums):
+            self._sums[at] += 1
+            at += at & -at
+
+    def behind(self, place: int) -> int:
+        left, at = self._count, place + 1
+        while at:
+            left -= self._sums[at]
+            at &= at - 1
+        return left
 
 
 def starved(survey: Survey) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from drr.analysis.outcomes import shares
-from drr.router.router import QUEUED
 from drr.scheduler.calls import VisitRule
 from drr.scheduler.lanes import SHARED
 from drr.simulation.recording import Run
@@ -188,14 +187,17 @@ class _Conditions:
         self.largest_cost = [1] * count
         self._prefers = [c.queue_policy == "wspt" for c in run.profile.classes]
         self._pins = [False] * count
-        for row, index in enumerate(run.class_index):
-            if index >= 0 and run.outcomes.outcome[row] == QUEUED:
-                self.largest_cost[index] = max(self.largest_cost[index], run.cost_tokens[row])
-                if requests.strict_priority[row] or requests.priority_jump[row] > 0:
-                    self._prefers[index] = True
+        # By record, not by outcome: what waited and ended as an error at the head of its lane was charged too.
         for step, kind in enumerate(run.kinds):
-            if kind == _JOINS and run.step_endpoint[step] != SHARED:
-                self._pins[run.class_index[run.step_request[step]]] = True
+            if kind != _JOINS:
+                continue
+            row = run.step_request[step]
+            index = run.class_index[row]
+            self.largest_cost[index] = max(self.largest_cost[index], run.cost_tokens[row])
+            if requests.strict_priority[row] or requests.priority_jump[row] > 0:
+                self._prefers[index] = True
+            if run.step_endpoint[step] != SHARED:
+                self._pins[index] = True
         self._passed_over = set(_passed_over_while_blocked(run))
 
     def failing(self, *pair: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drr.analysis.explain_words import verb
+from drr.analysis.words import counted
 from drr.simulation.engine_options import EngineOptions
 from drr.simulation.timing import PassTiming
 
@@ -39,14 +41,15 @@ def load_sentence(load: OfferedLoad, engine: EngineOptions, *, workers: int, dp_
     if not load.requests:
         return "The workload brings no request."
     seconds = prefill_seconds(load, engine)
-    who = f"{workers:,} worker{'s' if workers != 1 else ''}"
+    who = counted(workers, "worker")
     if dp_size > 1:
         who += f" of {dp_size:,} ranks"
     each = seconds / (workers * dp_size)
     if load.closed_loop_clients and load.seconds <= 0:
-        clients = f"{load.closed_loop_clients:,} client{'s' if load.closed_loop_clients != 1 else ''}"
+        clients = load.closed_loop_clients
+        sends = f"{counted(clients, 'client')} {verb(clients, 'sends', 'send')}"
         return (
-            f"{clients} send one request after the other: the prefill of all {round(load.requests):,} takes "
+            f"{sends} one request after the other: the prefill of all {round(load.requests):,} takes "
             f"{who} at least {_time(each)}."
         )
     if load.seconds <= 0:

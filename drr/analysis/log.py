@@ -24,11 +24,11 @@ KIND_WORDS: dict[StepKind, str] = {
     StepKind.EMPTY_CALL: "call, nothing goes",
     StepKind.FIRST_TOKEN: "first token",
     StepKind.COMPLETION: "completion",
-    StepKind.ERROR: "arrival, error",
+    StepKind.ERROR: "error",
     StepKind.WORKER_CHANGE: "worker change",
-    StepKind.HEAD_ERROR: "call, head in error",
+    StepKind.HEAD_ERROR: "decision, ends in an error",
 }
-"""What a step is called in the log."""
+"""What a step is called, in the log and on the stage."""
 
 ANY_WORKER = "any worker"
 
@@ -178,6 +178,11 @@ def safe_cell(text: str) -> str:
     Texts like ``+1`` get one too, since as names they are no numbers; numbers are written as numbers, not through here.
     """
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def safe_row(cells: Iterable[object]) -> list[object]:
+    """The cells of a line with every text made safe (:func:`safe_cell`)."""
+    return [safe_cell(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def policy_fingerprint(profile: Profile) -> str:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from drr.analysis.words import counted
 from drr.router.router import ERROR, QUEUED, REFUSED
+from drr.scheduler.arbiters import ARBITERS
 from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 
@@ -27,7 +29,6 @@ class Shares:
     asked: tuple[float | None, ...]
     got: tuple[float | None, ...]
     joint_tokens: tuple[int, ...]
-    joint_requests: tuple[int, ...]
 
     @property
     def is_measured(self) -> bool:
@@ -77,7 +78,7 @@ def shares(run: Run) -> Shares:
     mask = tally.ever_backlogged
     quanta = [c.quantum for c in run.profile.classes]
     compared = tuple(i for i in range(len(quanta)) if mask >> i & 1)
-    tokens, requests = tally.joint_service(mask) if mask else ([0] * len(quanta), [0] * len(quanta))
+    tokens = tally.joint_service(mask)[0] if mask else [0] * len(quanta)
     all_tokens = sum(tokens)
     all_quanta = sum(quanta[i] for i in compared)
     is_in = [bool(mask >> i & 1) for i in range(len(quanta))]
@@ -86,7 +87,6 @@ def shares(run: Run) -> Shares:
         tuple(q / all_quanta if there else None for q, there in zip(quanta, is_in, strict=True)),
         tuple(t / all_tokens if there and all_tokens else None for t, there in zip(tokens, is_in, strict=True)),
         tuple(tokens),
-        tuple(requests),
     )
 
 
@@ -221,10 +221,17 @@ def comparison(run: Run) -> Comparison | None:
 
 
 def times_text(ratio: float) -> str:
-    """A ratio for people: 4.0 x, 1.25 x, without end for infinity."""
-    if math.isinf(ratio):
-        return "all"
+    """A finite ratio for people: 4.0 ×, 0.25 ×."""
     return f"{ratio:,.2f} ×" if ratio < 1 else f"{ratio:,.1f} ×"
+
+
+def size_facts(run: Run) -> tuple[str, ...]:
+    """How large a run is, in a few words each: 640 requests, 2 classes, 1 worker."""
+    return (
+        counted(len(run.requests), "request"),
+        counted(len(run.class_names), "class"),
+        counted(len(run.endpoint_names), "worker"),
+    )
 
 
 def result_line(run: Run) -> str:
@@ -233,10 +240,11 @@ def result_line(run: Run) -> str:
         return f"The run ended early: {run.aborted_because}."
     pair = comparison(run)
     if pair is None:
-        waited = [f.name for f in class_figures(run) if f.dispatched or f.still_waiting]
-        if not waited:
+        # Not by outcome: what waited may have ended as an error at the head of its lane.
+        compared = shares(run).compared
+        if not compared:
             return "Nothing ever waited: every request was dispatched at once, so the quanta decided nothing."
-        return f"Only {waited[0]} ever waited, so there was nobody to share with."
+        return f"Only {run.class_names[compared[0]]} ever waited, so there was nobody to share with."
     first, second = run.class_names[pair.first], run.class_names[pair.second]
     together = "both" if len(shares(run).compared) == 2 else "all"
     if pair.got is None:
@@ -252,29 +260,33 @@ def result_line(run: Run) -> str:
     )
 
 
-def rules_differ(run: Run) -> bool:
-    """Whether the two cursor rules give some class clearly different shares."""
-    mine, other = shares(run), shares(run.other_rule)
+def shares_differ(first: Run, second: Run) -> bool:
+    """Whether some class, found by its name, gets clearly different shares, or they can be measured in one run only."""
+    mine, other = shares(first), shares(second)
     if mine.is_measured != other.is_measured:
         return True
-    pairs = zip(mine.got, other.got, strict=True)
+    theirs = dict(zip(second.class_names, other.got, strict=True))
+    pairs = [(got, theirs.get(name)) for name, got in zip(first.class_names, mine.got, strict=True)]
     return any(a is not None and b is not None and abs(a - b) >= SHARES_DIFFER for a, b in pairs)
 
 
 def other_rule_line(run: Run) -> str:
-    """What the other cursor rule gives on the same inputs, and why where it differs."""
+    """What the other cursor rule gives on the same inputs, and why where it differs; a rival arbiter has no rule."""
+    if run.inputs.arbiter != "drr":
+        return f"No cursor rule takes part: the arbiter is {ARBITERS[run.inputs.arbiter]}."
     other = run.other_rule
     name = "the shipped router" if other.cursor_rule == "carry" else "the documented rule"
-    pair, other_pair = comparison(run), comparison(other)
-    if pair is None or other_pair is None or other_pair.got is None:
+    pair = comparison(other)
+    if comparison(run) is None or pair is None or pair.got is None:
         return f"Under {name} ({other.cursor_rule}): {result_line(other)}"
-    if not rules_differ(run):
+    if not shares_differ(run, other):
         return f"Under {name} ({other.cursor_rule}) the shares are the same."
-    gives = (
-        f"{name[0].upper()}{name[1:]} ({other.cursor_rule}) gives {run.class_names[pair.first]} "
-        f"{times_text(other_pair.got)} the tokens of {run.class_names[pair.second]}"
-    )
-    return f"{gives}: {why_rules_differ(run)}"
+    first, second = other.class_names[pair.first], other.class_names[pair.second]
+    if math.isinf(pair.got):
+        given = f"{second} nothing beside {first}"
+    else:
+        given = f"{first} {times_text(pair.got)} the tokens of {second}"
+    return f"{name[0].upper()}{name[1:]} ({other.cursor_rule}) gives {given}: {why_rules_differ(run)}"
 
 
 def why_rules_differ(run: Run) -> str:

@@ -17,10 +17,12 @@ SHARE, ASKED = "got_share", "asked_share"
 WAIT_P95, TTFT_P95 = "wait_p95_ms", "ttft_p95_ms"
 WITHOUT_SERVICE = "without_service_ms"
 JAIN, REFUSED = "jain", "refused"
+COUNTS = ("requests", "immediate", "dispatched", REFUSED, "errors", "still_waiting", "service_tokens")
+"""The figures that are whole numbers."""
 FIGURES = (
     *(ASKED, SHARE, JAIN),
     *("wait_p50_ms", WAIT_P95, "wait_p99_ms", "ttft_p50_ms", TTFT_P95, "ttft_p99_ms", WITHOUT_SERVICE),
-    *("requests", "immediate", "dispatched", REFUSED, "errors", "still_waiting", "service_tokens"),
+    *COUNTS,
 )
 """Names of the figures, as columns. Shares are 0 to 1 while all compared classes wait, times are ms."""
 FIGURES_VERSION = 1

@@ -8,13 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from drr.analysis.compare import interval
-from drr.analysis.log import safe_cell
-from drr.analysis.sweep_figures import FIGURES
+from drr.analysis.log import safe_cell, safe_row
+from drr.analysis.sweep_figures import COUNTS, FIGURES
 from drr.analysis.sweep_running import SweepResult
 from drr.errors import DrrError
 
 KEYS = ("point", "seed", "cursor_rule", "policy_class")
-COUNTS = ("requests", "immediate", "dispatched", "refused", "errors", "still_waiting", "service_tokens")
 PROBLEM = "problem"
 HALF_WIDTH = "_95"
 """Ending of the columns that hold half the width of a 95 % confidence interval."""
@@ -89,7 +88,7 @@ def sheet(frame: pd.DataFrame) -> str:
     for name, kind in enumerate(safe.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
             column = safe.iloc[:, name]
-            safe.isetitem(name, [safe_cell(value) if isinstance(value, str) else value for value in column])
+            safe.isetitem(name, safe_row(column))
     return safe.to_csv(index=False, lineterminator="\n")
 
 
@@ -108,4 +107,4 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     try:
         frame.to_parquet(path, index=False)
     except ImportError:
-        raise DrrError(f"{path}: Parquet needs pyarrow (pip install pyarrow); .csv needs nothing") from None
+        raise DrrError("Parquet needs pyarrow (pip install pyarrow); .csv needs nothing") from None

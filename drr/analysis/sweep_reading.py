@@ -119,6 +119,8 @@ _OTHERS = {
     "speedup": "arrival_speedup_ratio",
     "seed": "seed",
 }
+_EITHER = (("policy", "policy_text"), ("workload", "workload_text"), ("trace", "workload"), ("trace", "workload_text"))
+"""Keys of the base of which only one may be given: both say the same thing."""
 _AXIS_FIELDS = {
     "path": Field(FieldReader.text),
     "values": Field(listed(_value, "the list of values"), required=False),
@@ -183,7 +185,7 @@ def _experiment(reader: FieldReader, given: Given, folder: Path) -> Experiment |
     """The base; what is wrong with a file is said at the key that names it."""
     values = given.values
     fine = not given.broken
-    for one, other in (("policy", "policy_text"), ("workload", "workload_text"), ("trace", "workload")):
+    for one, other in _EITHER:
         if one in values and other in values:
             fine = complain(reader, given, other, f"`{one}` is given too", f"`{one}` or `{other}`")
     if "class_mapping" in values and "trace" not in values:

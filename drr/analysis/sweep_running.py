@@ -45,7 +45,7 @@ class Progress:
     seconds_left: float | None
 
     def text(self) -> str:
-        """For people: 40 of 200 points, about 12 s left."""
+        """For people: 40 of 200 runs, about 12 s left."""
         said = f"{self.over:,} of {self.total:,} runs"
         if self.seconds_left is None or self.seconds_left < 1:
             return said

@@ -7,8 +7,8 @@ from typing import Any
 
 from drr.analysis.premium import FIRST, PREMIUM, REGULAR, Moment, completion_times
 from drr.charts.palette import ClassStyle, Theme
-from drr.charts.scene import MARGIN, MOST_POINTS, NAMES, Scene, looks_of, side_labels
-from drr.charts.series import asked_shares, service_share, thin
+from drr.charts.scene import MARGIN, MOST_POINTS, NAMES, Scene, asked_of, looks_of, side_labels
+from drr.charts.series import service_share, thin
 from drr.charts.words import BLANK, TextPoint, text_width
 from drr.simulation.recording import Run
 
@@ -126,7 +126,7 @@ def _share_so_far(scene: Scene, run: Run, looks: list[ClassStyle], left: float, 
     y = top + scene.px(16)
     width = room - indent - tail
     number = scene.panel((left + indent, y, width), height, high=1.0, ticks=".0%", time=True)
-    asked = asked_shares(run)
+    asked = asked_of(run)
     for line in service_share(run):
         keep = thin(line.x, line.y, MOST_POINTS)
         scene.line(number, line.x[keep], line.y[keep], looks[line.owner])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from drr.analysis.explain import explain
-from drr.analysis.outcomes import result_line
+from drr.analysis.outcomes import result_line, size_facts
 from drr.charts.export import ExportError, Progress, check_step, nothing, renderer, stage_figures
 from drr.charts.palette import LIGHT
 from drr.simulation.recording import Run
@@ -77,9 +77,4 @@ def handout_html(run: Run, steps: Sequence[int], *, title: str, progress: Progre
 
 def facts(run: Run) -> str:
     """What kind of run it is, and its result, in a few words."""
-    count = len(run.endpoint_names)
-    workers = f"{count} worker{'s' if count != 1 else ''}"
-    return (
-        f"{len(run.requests):,} requests, {len(run.class_names)} classes, {workers}, cursor rule {run.cursor_rule}. "
-        f"{result_line(run)}"
-    )
+    return f"{', '.join(size_facts(run))}, cursor rule {run.cursor_rule}. {result_line(run)}"

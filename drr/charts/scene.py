@@ -13,6 +13,7 @@ from typing import Any
 
 from drr.analysis.premium import PREMIUM, REGULAR, Moment
 from drr.charts.palette import ClassStyle, Theme, class_styles
+from drr.charts.series import asked_shares
 from drr.charts.stage_traces import text_trace
 from drr.charts.words import TextPoint, text_width
 from drr.simulation.recording import Run
@@ -179,6 +180,11 @@ def looks_of(run: Run, theme: Theme) -> list[ClassStyle]:
     """The look of every class of a run, in ring order."""
     styles = class_styles(run.class_names, theme)
     return [styles[name] for name in run.class_names]
+
+
+def asked_of(run: Run) -> list[float]:
+    """The asked share of every class of a demonstration, in ring order; all of them wait."""
+    return [share or 0.0 for share in asked_shares(run)]
 
 
 def side_labels(

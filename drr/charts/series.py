@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from drr.analysis.outcomes import shares
 from drr.charts.survey import endpoint_loads, step_columns, waiting_requests, waiting_tokens
 from drr.simulation.recording import Run
 from drr.simulation.state import CALL_KINDS, StepKind
@@ -77,10 +78,9 @@ def service_share(run: Run, *, unit: Unit = "tokens", window: float | None = Non
     return lines
 
 
-def asked_shares(run: Run) -> list[float]:
-    """Per class its quantum over the sum of all quanta."""
-    quanta = [c.quantum for c in run.profile.classes]
-    return [quantum / sum(quanta) for quantum in quanta]
+def asked_shares(run: Run) -> tuple[float | None, ...]:
+    """Per class its quantum over the sum of those of the classes that ever waited, None for one that never did."""
+    return shares(run).asked
 
 
 def deficits(run: Run) -> list[Line]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from drr.analysis.premium import PREMIUM, REGULAR, Moment, completion_times
 from drr.charts.palette import ClassStyle, Theme
-from drr.charts.scene import MARGIN, MOST_POINTS, NAMES, Scene, looks_of, side_labels
-from drr.charts.series import asked_shares, thin, waiting
+from drr.charts.scene import MARGIN, MOST_POINTS, NAMES, Scene, asked_of, looks_of, side_labels
+from drr.charts.series import thin, waiting
 from drr.charts.words import text_width
 from drr.simulation.recording import Run
 
@@ -28,14 +28,11 @@ def spike_scene(run: Run, moments: Sequence[Moment], *, theme: Theme, width: int
     total = rates.sum(axis=0)
     top = _title(scene, top, "Share of answers", "over the last half second; thin dashes: what the quanta ask for")
     number = scene.panel((left, top, room), scene.px(130), high=1.05, ticks=".0%", time=False)
-    asked = asked_shares(run)
+    asked = asked_of(run)
     for owner, look in enumerate(looks):
         share = rates[owner] / np.maximum(total, 1e-9)
-        scene.path(
-            number, times, share.tolist(), line={"color": look.colour, "width": scene.px(2.6), "dash": look.dash}
-        )
-        both = [moments[1].time_ms, moments[4].time_ms]
-        scene.path(number, both, [asked[owner]] * 2, line={"color": look.colour, "width": 1, "dash": "3px,4px"})
+        scene.line(number, times, share.tolist(), look, width=scene.px(2.6))
+        scene.asked(number, [moments[1].time_ms, moments[4].time_ms], asked[owner], look)
     side_labels(scene, looks, asked, (left + room, top, scene.px(130)))
     top = _rates(scene, looks, (left, top + scene.px(146), room), times, rates)
     top = _title(scene, top, "Waiting", "requests")
@@ -70,9 +67,7 @@ def _rates(
         upper = base + rates[owner]
         fill = {"fill": "toself", "fillcolor": look.pale, "line": {"width": 0}}
         scene.path(number, [*times, *times[::-1]], [*upper.tolist(), *base[::-1].tolist()], **fill)
-        scene.path(
-            number, times, upper.tolist(), line={"color": look.colour, "width": scene.px(1.6), "dash": look.dash}
-        )
+        scene.line(number, times, upper.tolist(), look, width=scene.px(1.6))
         base = upper
     for place_y, owner in ((0.3, PREMIUM), (0.7, REGULAR)):
         y = top + scene.px(110) * place_y

@@ -72,7 +72,7 @@ def stage_json(
         *ring_traces(plan, looks, theme),
         *deficit_traces(looks, theme),
         *lane_traces(plan, looks, theme),
-        *worker_traces(plan, looks, theme),
+        *worker_traces(plan, theme),
         text_trace("words", word_points(plan)),
         *still_traces(plan, looks, theme, [*sheet.words, *name_points(plan, theme)]),
     ]

@@ -79,14 +79,14 @@ class Sheet:
 
     def glyph(self, x: float, y: float, item: KeyItem) -> None:
         """Draw a mark at (x, y), y being its middle."""
-        muted, wide = self.theme.worker, item.wide
+        filled, wide = self.theme.worker, item.wide
         box = [(x, y - 5), (x + wide, y - 5), (x + wide, y + 5), (x, y + 5)]
         slants = [[(x + k, y + 5), (x + k + 5, y - 5)] for k in (0.0, 4.5, 9.0)]
         match item.glyph:
             case "solid":
-                self.path([box], line=0, fill=muted)
+                self.path([box], line=0, fill=filled)
             case "head":
-                self.path([box], line=2, fill=muted)
+                self.path([box], line=2, fill=filled)
             case "pale":
                 self.path([box], line=1, fill=self.theme.grid)
             case "hatch":
@@ -101,7 +101,7 @@ class Sheet:
                 self.path(
                     [[(a - 1, b - 1), (a + 1, b - 1), (a + 1, b + 1), (a - 1, b + 1)] for a, b in places],
                     line=0,
-                    fill=muted,
+                    fill=filled,
                 )
             case "line":
                 self.path([[(x + wide / 2, y - 7), (x + wide / 2, y + 7)]], line=3)

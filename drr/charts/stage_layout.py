@@ -35,8 +35,9 @@ from drr.charts.stage_plan import (
     RingPlan,
     StageLayout,
 )
-from drr.charts.survey import SHARED, Survey
+from drr.charts.survey import Survey
 from drr.charts.words import Anchor, shorten_all, spread, text_width, tokens_text
+from drr.scheduler.lanes import SHARED
 
 
 def stage_layout(facts: Survey, *, width: int = 900) -> StageLayout:

@@ -8,8 +8,8 @@ from typing import Any
 
 from drr.charts.palette import ClassStyle, Theme
 from drr.charts.stage_plan import LINE_PX, NAME_SIZE, WORD_SIZE, BarPlan, StageLayout
-from drr.charts.survey import SHARED
 from drr.charts.words import TextPoint, spread
+from drr.scheduler.lanes import SHARED
 
 Trace = dict[str, Any]
 
@@ -181,7 +181,7 @@ def deficit_traces(looks: list[ClassStyle], theme: Theme) -> list[Trace]:
 
 
 def lane_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme) -> list[Trace]:
-    """Boxes, heads, names and words of the lanes; every box slot keeps the colour of its row's class."""
+    """Boxes and heads of the lanes; every box slot keeps the colour of its row's class."""
     lanes = plan.lanes
     rows = [row.y for row in lanes.rows]
     mine = [looks[row.class_index] for row in lanes.rows]
@@ -214,8 +214,8 @@ def lane_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme) -> lis
     ]
 
 
-def worker_traces(plan: StageLayout, looks: list[ClassStyle], theme: Theme) -> list[Trace]:
-    """Bars of the workers in three looks (free, busy for some classes, busy), their limits, names and words."""
+def worker_traces(plan: StageLayout, theme: Theme) -> list[Trace]:
+    """Bars of the workers in three looks (free, busy for some classes, busy); in a strip also a mark for the look."""
     bars = plan.workers
     count = len(bars.names)
     common: dict[str, Any] = {

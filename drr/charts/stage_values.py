@@ -145,7 +145,7 @@ def _lane_values(layout: StageLayout, state: RunState, costs: Sequence[int]) -> 
 
 def _worker_values(layout: StageLayout, state: RunState) -> Values:
     axis = "y" if layout.workers.is_strip else "x"
-    loads = [e.active_prefill_tokens if e.is_present or e.active_prefill_tokens else 0 for e in state.endpoints]
+    loads = [e.active_prefill_tokens for e in state.endpoints]
     stages = []
     for endpoint in state.endpoints:
         stopped, limited = busy_classes(endpoint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from drr.analysis.log import KIND_WORDS
 from drr.charts.stage_plan import FLOATING, LaneRow, StageLayout
 from drr.charts.stage_reading import boxes, busy_classes, held_tokens, rows_shown
 from drr.charts.words import BLANK, tokens_text
@@ -14,26 +15,12 @@ QUIET, WARN, STRONG = 0, 1, 2
 """Tones of a word; a theme gives them colour and strength."""
 Word = tuple[int, str]
 
-_KIND_WORDS: Mapping[StepKind, str] = {
-    StepKind.BYPASSED: "arrival, sent at once",
-    StepKind.QUEUED: "arrival",
-    StepKind.REFUSED: "arrival, refused",
-    StepKind.DECISION: "decision",
-    StepKind.EMPTY_CALL: "call, nothing goes",
-    StepKind.FIRST_TOKEN: "first token",
-    StepKind.COMPLETION: "completion",
-    StepKind.ERROR: "error",
-    StepKind.WORKER_CHANGE: "worker change",
-    StepKind.HEAD_ERROR: "decision, ends in an error",
-}
 _ARRIVAL_WORDS: Mapping[StepKind, tuple[int, str]] = {
     StepKind.BYPASSED: (STRONG, "sent at once"),
     StepKind.QUEUED: (STRONG, "one joins"),
     StepKind.REFUSED: (WARN, "refused"),
     StepKind.ERROR: (WARN, "error"),
 }
-
-
 _SHORT = {"can't pay yet": "can't pay", "not reached": "waits", "sent at once": "sent"}
 """Words for a crowded ring."""
 
@@ -75,7 +62,7 @@ def headline(layout: StageLayout, state: RunState, guess: bool) -> str:
     step = f"step {state.step + 1:,} of {facts.n_steps:,}"
     if state.step < 0:
         return f"before the start \u00b7 {facts.n_steps:,} steps"
-    what = "who is next?" if guess else _KIND_WORDS[state.kind]
+    what = "who is next?" if guess else KIND_WORDS[state.kind]
     return f"{step} \u00b7 {what} \u00b7 {time}"
 
 

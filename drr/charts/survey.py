@@ -10,8 +10,9 @@ import numpy as np
 from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 
-SHARED = -1
 _LEAVES_LANE = (StepKind.DECISION, StepKind.HEAD_ERROR)
+_CHANGES_LOOKED_AT = 200
+"""A state is rebuilt at each; the axis need not know the limits of workers that join later still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ def _limits(run: Run) -> tuple[tuple[int | None, ...], ...]:
     """Limits as they are when the run starts, for a worker that joins later as they are when it joins."""
     found: list[Sequence[int | None]] = [e.limits_tokens for e in run.state_at(-1).endpoints]
     changes = np.flatnonzero(step_columns(run)[0] == StepKind.WORKER_CHANGE)
-    for step in changes[:200]:
+    for step in changes[:_CHANGES_LOOKED_AT]:
         for index, endpoint in enumerate(run.state_at(int(step)).endpoints):
             if all(limit is None or limit < 0 for limit in found[index]):
                 found[index] = endpoint.limits_tokens

@@ -64,16 +64,17 @@ def timeline_figure(
     drawn = {name: _lines(run, name, unit, recent * (span[1] - span[0])) for name in panels}
     if not run.outcomes.refusal:
         drawn.pop("refusals", None)
-    labels = {name: _labels(run, name, lines) for name, lines in drawn.items()}
+    asked = asked_shares(run)
+    labels = {name: _labels(name, lines, asked) for name, lines in drawn.items()}
     words = ("".join(pair) for pairs in labels.values() for pair in pairs)
     label_px = max((text_width(text, _LABEL_SIZE) for text in words), default=0.0)
     right = min(label_px, width * 0.3) + _MARK_PX
     at = span[0] if playhead_step is None or playhead_step < 0 else float(where[playhead_step])
     sheet = _Sheet(theme=theme, looks=looks, width=width, left=_LEFT, right=right, span=span, at=at, points=most_points)
     for name, lines in drawn.items():
-        sheet.panel(name, _title(run, name, unit, recent), lines, labels[name], asked_shares(run))
+        sheet.panel(name, _title(run, name, unit, recent), lines, labels[name], asked)
         if name in ("share", "recent_share"):
-            sheet.asked(asked_shares(run))
+            sheet.asked(asked)
     return sheet.figure(axis_title)
 
 
@@ -111,16 +112,15 @@ def _title(run: Run, name: PanelName, unit: Unit, recent: float) -> tuple[str, s
     return titles[name]
 
 
-def _labels(run: Run, name: PanelName, lines: list[Line]) -> list[tuple[str, str]]:
+def _labels(name: PanelName, lines: list[Line], asked: Sequence[float | None]) -> list[tuple[str, str]]:
     """What stands beside every line: its name, which may be shortened, and its figures, which may not."""
     texts = []
     for line in lines:
         known = line.y[~np.isnan(line.y)]
         last = float(known[-1]) if len(known) else 0.0
-        if name == "share":
-            texts.append((line.name, f" {last:.0%}, asked {asked_shares(run)[line.owner]:.0%}"))
-        elif name == "recent_share":
-            texts.append((line.name, f" {last:.0%}"))
+        if name in ("share", "recent_share"):
+            share = asked[line.owner] if name == "share" else None
+            texts.append((line.name, f" {last:.0%}" + ("" if share is None else f", asked {share:.0%}")))
         else:
             most = float(np.max(known)) if len(known) else 0.0
             texts.append((line.name, f", {'in all' if name == 'refusals' else 'most'} {tokens_text(round(most))}"))
@@ -160,7 +160,7 @@ class _Sheet:
         title: tuple[str, str],
         lines: list[Line],
         labels: list[tuple[str, str]],
-        asked: list[float],
+        asked: Sequence[float | None],
     ) -> None:
         number = len(self.axes) + 1
         height = max(104.0, _LABEL_PX * len(lines) + 6)
@@ -171,7 +171,7 @@ class _Sheet:
         if is_share:
             # The first decisions swing between 0 and 1; the axis is made for what follows.
             settled = [float(np.nanmax(line.y[len(line.y) // 20 :])) for line in lines if len(line.y)]
-            high = min(1.05, 1.1 * max([0.2, *asked, *settled]))
+            high = min(1.05, 1.1 * max([0.2, *(share or 0.0 for share in asked), *settled]))
             said += "; the start lies above" if max(peaks, default=0.0) > high else ""
         top = self.top + _TITLE_PX
         kept = [thin(line.x, line.y, self.points) for line in lines]
@@ -189,10 +189,12 @@ class _Sheet:
         self.axes.append((top, height, high, is_share))
         self.top = top + height + _GAP_PX
 
-    def asked(self, shares: list[float]) -> None:
-        """Thin dashes at the asked share of every class, in the panel drawn last."""
+    def asked(self, shares: Sequence[float | None]) -> None:
+        """Thin dashes at the asked share of every class that has one, in the panel drawn last."""
         number = len(self.axes)
         for look, share in zip(self.looks, shares, strict=True):
+            if share is None:
+                continue
             self.traces.append(
                 {
                     **self._at(number),

@@ -47,7 +47,7 @@ def arrivals_figure(
         if found:
             traces.append(_burst_marks(name, found, looks[name], unit_ms, high))
     figure = small_figure(traces, theme, x_title=unit, y_title="requests/s")
-    figure.update_xaxes(range=[0, edges[-1] if edges else 1])
+    figure.update_xaxes(range=[0, edges[-1] or 1])
     figure.update_yaxes(range=[0, high * (1.25 if bursts else 1.1)])
     return figure
 

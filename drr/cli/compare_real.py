@@ -6,8 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drr.cli.inputs import add_case_arguments, engine_options, load_profile, load_requests, progress_line, write_whole
-from drr.errors import PolicyError, WorkloadError
+from drr.cli.inputs import (
+    add_case_arguments,
+    engine_options,
+    load_profile,
+    load_requests,
+    progress_line,
+    write_bytes_whole,
+)
+from drr.errors import PolicyError
 from drr.policy import read_policy
 from drr.scheduler.ring import CURSOR_RULES
 
@@ -38,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     case = _case(options)
     if options.hand_over is not None:
-        write_whole(options.hand_over, lambda path: _write(path, handover_zip(case)))
+        write_bytes_whole(options.hand_over, handover_zip(case))
         print(f"hand-over: {options.hand_over}")
     with progress_line("comparing") as report:
         found = compare_with_real(
@@ -52,8 +59,7 @@ def run(options: argparse.Namespace) -> int:
     rule = options.rule or max(found.answers, key=lambda answer: (answer.first is None, answer.identical)).rule
     _print_differences(found, rule)
     if options.differences is not None:
-        text = differences_csv(found, rule)
-        write_whole(options.differences, lambda path: _write(path, text.encode()))
+        write_bytes_whole(options.differences, differences_csv(found, rule).encode())
     return 0 if rule in found.explained_by else 1
 
 
@@ -107,10 +113,3 @@ def _print_differences(found: SideBySide, rule: str) -> None:
 
 def _ms(value: float | None) -> str:
     return "never" if value is None else f"{value:,.3f} ms"
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise WorkloadError(f"cannot write {path}: {error.strerror or error}") from None

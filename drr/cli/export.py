@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drr.cli.inputs import add_run_arguments, load_run, write_whole
+from drr.cli.inputs import add_run_arguments, load_run, positive, write_bytes_whole
 from drr.errors import DrrError
 from drr.simulation.recording import Run
 
@@ -23,7 +23,9 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
     add_run_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=f"ends in {', '.join(ENDINGS)}")
     parser.add_argument("--step", type=int, default=1, metavar="K", help="the K-th step, from 1; 0 is before the first")
-    parser.add_argument("--count", type=int, default=30, help="so many steps from there (animation, pages; default 30)")
+    parser.add_argument(
+        "--count", type=positive, default=30, help="so many steps from there (animation, pages; default 30)"
+    )
     parser.add_argument("--every-step", action="store_true", help="every step, not only decisions")
     parser.add_argument("--handout", action="store_true", help="with .html: a page to print instead of a replay")
     parser.add_argument("--dark", action="store_true", help="on a dark ground")
@@ -35,13 +37,9 @@ def run(options: argparse.Namespace) -> int:
     if options.out.suffix.lower() not in ENDINGS:
         raise DrrError(f"--out {options.out}: the name has to end in {', '.join(ENDINGS)}")
     content = _content(load_run(options), options)
-    write_whole(options.out, lambda path: _write(path, content))
+    write_bytes_whole(options.out, content)
     print(f"{options.out}: {len(content):,} bytes", file=sys.stderr)
     return 0
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _content(done: Run, options: argparse.Namespace) -> bytes:

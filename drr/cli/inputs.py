@@ -16,8 +16,9 @@ from pathlib import Path
 from drr.errors import EngineOptionError, PolicyError, WorkloadError
 from drr.policy import Profile, load_policy, synthetic_profile
 from drr.router.requests import RequestTable
+from drr.router.router import ARRIVAL_MODES
 from drr.scheduler.ring import CURSOR_RULES
-from drr.simulation.engine_options import EngineOptions
+from drr.simulation.engine_options import SPEEDUPS, EngineOptions, in_speedup_range
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.workload.traces import read_trace
@@ -30,6 +31,19 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that describe a run."""
     add_case_arguments(parser)
     parser.add_argument("--cursor", choices=CURSOR_RULES, default="documented", help="cursor rule (default documented)")
+    parser.add_argument(
+        "--arrivals",
+        choices=ARRIVAL_MODES,
+        default="bypass",
+        help="requests that need not wait go out at once, as in the offline replay (bypass, the default), or by an "
+        "arbitration call, as in the live service (through_ring)",
+    )
+    parser.add_argument(
+        "--queue-threshold",
+        type=fraction,
+        metavar="FRAC",
+        help="without --policy: a worker is busy above this fraction of max_num_batched_tokens (default: never)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="breaks ties between equal workers (default 0)")
     parser.add_argument("--abort-on-refusal", action="store_true", help="end at a full class, as the real replay does")
 
@@ -62,20 +76,36 @@ def positive(text: str) -> int:
 
 
 def ratio(text: str) -> float:
-    """A number above 0 on the command line."""
+    """A speed-up on the command line."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    if not in_speedup_range(value):
+        raise argparse.ArgumentTypeError(f"{text!r} given, {SPEEDUPS} is allowed")
     return value
 
 
-def load_profile(path: Path | None, model: str | None) -> Profile:
-    """The profile of a policy file for a model; raises :class:`PolicyError` with everything that is wrong."""
+def fraction(text: str) -> float:
+    """A number of at least 0 on the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
+    return value
+
+
+def load_profile(path: Path | None, model: str | None, queue_threshold: float | None = None) -> Profile:
+    """The profile of a policy file for a model; raises :class:`PolicyError` with everything that is wrong.
+
+    Without a file there is the synthetic class, with ``queue_threshold`` as its ``prefill_busy_threshold_frac``.
+    """
     if path is None:
-        return synthetic_profile()
+        return synthetic_profile(queue_threshold)
+    if queue_threshold is not None:
+        raise PolicyError("--queue-threshold is for runs without --policy; a policy file has thresholds of its own")
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -121,7 +151,7 @@ def load_requests(options: argparse.Namespace) -> tuple[RequestTable, int]:
 
 def load_run(options: argparse.Namespace, *, record: bool = True) -> Run:
     """Read the inputs and run them."""
-    profile = load_profile(options.policy, options.model)
+    profile = load_profile(options.policy, options.model, options.queue_threshold)
     engine = engine_options(options.engine)
     requests, block_size_tokens = load_requests(options)
     with progress_line("running") as report:
@@ -133,6 +163,7 @@ def load_run(options: argparse.Namespace, *, record: bool = True) -> Run:
             trace_block_size=block_size_tokens,
             arrival_speedup_ratio=options.speedup,
             cursor_rule=options.cursor,
+            arrivals=options.arrivals,
             seed=options.seed,
             abort_on_refusal=options.abort_on_refusal,
             record=record,
@@ -178,3 +209,12 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         raise WorkloadError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """Write a file of these bytes as :func:`write_whole` does."""
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(data)
+
+    write_whole(path, write)

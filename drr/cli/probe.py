@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drr.analysis.outcomes import Spread
-from drr.cli.inputs import engine_options, load_profile, progress_line, write_whole
+from drr.cli.inputs import engine_options, load_profile, progress_line, write_bytes_whole
 from drr.dynamo.probe import ProbeRow, run_probe
 from drr.dynamo.probe_plan import (
     CLASS_HEADER,
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
     first = options.first if options.first is not None else max(1, plan.count // 2)
     if first < 1:
         raise ProbeError(f"--first {first}: at least 1 is allowed")
-    expected = [Expectation.read(text) for text in options.expect]
+    expected = [_expectation(text, plan) for text in options.expect]
     savers = [_check_suffix(path) for path in options.save]
     prediction = _prediction(options, plan)
     if not _consent(plan, options.yes):
@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     rows = _probe(plan)
     for path in savers:
         text = results_csv(rows) if path.suffix == ".csv" else results_jsonl(plan, rows)
-        write_whole(path, lambda temporary, text=text: _write(temporary, text))  # type: ignore[misc]
+        write_bytes_whole(path, text.encode())
         print(f"saved {path}")
     results = class_results(plan, rows, first)
     _print_results(results, result_line(plan, results, first))
@@ -153,14 +153,18 @@ def _plan(options: argparse.Namespace) -> ProbePlan:
     )
 
 
+def _expectation(text: str, plan: ProbePlan) -> Expectation:
+    """What is expected of a class that is sent: to be told before anything is."""
+    expected = Expectation.read(text)
+    if expected.policy_class not in plan.class_names:
+        raise ProbeError(f"--expect {text}: no such class is sent; there are: {', '.join(plan.class_names)}")
+    return expected
+
+
 def _check_suffix(path: Path) -> Path:
     if path.suffix not in (".csv", ".jsonl"):
         raise ProbeError(f"--save {path}: a name that ends in .jsonl or .csv is expected")
     return path
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
 
 
 def _prediction(options: argparse.Namespace, plan: ProbePlan) -> tuple[list[str], list[Spread]] | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drr.analysis.log import safe_cell
+from drr.analysis.log import safe_row
 from drr.analysis.outcomes import ClassFigures, class_figures, other_rule_line, result_line
 from drr.cli.inputs import add_run_arguments, load_run, write_whole
 from drr.errors import WorkloadError
@@ -58,7 +58,7 @@ def _write_csv(run: Run, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(ResultRow._fields)
-        rows.writerows([safe_cell(v) if isinstance(v, str) else v for v in row] for row in run.result_rows())
+        rows.writerows(map(safe_row, run.result_rows()))
 
 
 def _write_jsonl(run: Run, path: Path) -> None:
@@ -67,9 +67,12 @@ def _write_jsonl(run: Run, path: Path) -> None:
 
 
 def _write_parquet(run: Run, path: Path) -> None:
+    # Here, so that the other endings do not wait for a library of tables.
     import pandas as pd
 
-    pd.DataFrame(run.result_rows()).to_parquet(path, index=False)
+    from drr.analysis.sweep_frame import write_parquet
+
+    write_parquet(pd.DataFrame(run.result_rows()), path)
 
 
 def _summary(run: Run, other: Run) -> dict[str, object]:

@@ -12,7 +12,7 @@ from drr.analysis.solver import Predicted, Solution, solve
 from drr.analysis.solver_goals import SAMPLES, Goal, read_goals
 from drr.analysis.solver_words import verdict
 from drr.cli.experiment_inputs import add_experiment_arguments, experiment_of
-from drr.cli.inputs import positive, progress_line, write_whole
+from drr.cli.inputs import positive, progress_line, write_bytes_whole
 from drr.errors import WorkloadError
 from drr.scheduler.ring import CURSOR_RULES, CursorRule
 from drr.workload.experiment import Experiment
@@ -52,17 +52,12 @@ def run(options: argparse.Namespace) -> int:
             progress=lambda tried, most: report(f"{tried:,} candidates tried, {most:,} at most"),
         )
     if options.out is not None:
-        text = solution.experiment.policy_text
-        write_whole(options.out, lambda path: _write(path, text))
+        write_bytes_whole(options.out, solution.experiment.policy_text.encode())
     if options.json:
         print(json.dumps(as_json(solution), indent=2, ensure_ascii=False))
     else:
         _print(solution)
     return 0 if solution.is_met else 1
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode())
 
 
 def _goals(options: argparse.Namespace, experiment: Experiment) -> tuple[Goal, ...]:

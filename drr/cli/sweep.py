@@ -61,9 +61,11 @@ def run(options: argparse.Namespace) -> int:
         write_whole(options.intervals, lambda path: write_intervals(intervals, path))
     if folder is not None:
         save_sweep(folder, options.save, sweep, frame)
+    known = len({trial.key for trial in result.trials}) - result.runs_made
+    others = f", {known:,} were in {journal.path}" if known else ""
     print(
         f"{options.out}: {sweep.size:,} points, {len(result.trials):,} experiments, {len(frame):,} lines "
-        f"({result.runs_made:,} run now, the others were in {journal.path})"
+        f"({result.runs_made:,} run now{others})"
     )
     return _tell_problems(result)
 
@@ -100,4 +102,4 @@ def _tell_problems(result: SweepResult) -> int:
         print(f"point {trial.point.number}, seed {trial.seed} ({settings}): {problem}", file=sys.stderr)
     if len(problems) > SHOWN_PROBLEMS:
         print(f"and {len(problems) - SHOWN_PROBLEMS:,} more; the column `problem` has them", file=sys.stderr)
-    return 1 if problems else 0
+    return 0 if not problems else 1 if len(problems) < len(result.trials) else 2

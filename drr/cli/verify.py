@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drr.cli.inputs import progress_line
+from drr.cli.inputs import positive, progress_line
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -21,8 +21,8 @@ def add_parser(verbs: _SubParsersAction[argparse.ArgumentParser]) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--recorded", nargs="+", type=Path, metavar="FILE", help="recordings (.json, .json.gz)")
     what.add_argument("--router", action="store_true", help="random cases through the installed real router")
-    parser.add_argument("--cases", type=int, default=None, metavar="N", help="replays to compare (default 100)")
-    parser.add_argument("--policies", type=int, default=None, metavar="N", help="policy files to compare instead")
+    parser.add_argument("--cases", type=positive, default=None, metavar="N", help="replays to compare (default 100)")
+    parser.add_argument("--policies", type=positive, default=None, metavar="N", help="policy files to compare instead")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="first seed (default 0)")
     parser.add_argument("--category", action="append", metavar="C", help="only this category; may be repeated")
     parser.add_argument("--list", action="store_true", dest="list_categories", help="list the categories and stop")
@@ -61,7 +61,7 @@ def _list() -> int:
     from drr.dynamo.cases import CATEGORIES
 
     for name, category in CATEGORIES.items():
-        print(f"{name:32} {getattr(category, 'description', category)}")
+        print(f"{name:32} {category.description}")
     return 0
 
 

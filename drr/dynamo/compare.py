@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drr.dynamo.case import ObservedRow, ReplayAnswer, ReplayCase
+from drr.errors import WorkloadError
 from drr.policy import load_policy
+from drr.policy.profiles import QUEUE_POLICIES
 from drr.policy.schema import Profile, synthetic_profile
 from drr.scheduler.ring import CursorRule
 from drr.simulation.engine_options import EngineOptions
@@ -15,9 +17,15 @@ from drr.workload.mooncake import table_from_rows
 
 
 def profile_of(case: ReplayCase) -> Profile:
-    """The profile that serves a case, as the real replay resolves it from policy file and model name."""
+    """The profile that serves a case, as the real replay resolves it from policy file and model name.
+
+    Raises :class:`WorkloadError` for a ``router_queue_policy`` that is not modelled.
+    """
     if not case.policy_yaml:
-        return synthetic_profile(case.options.get("router_queue_threshold"))
+        queue_policy = case.options.get("router_queue_policy", "fcfs")
+        if queue_policy not in QUEUE_POLICIES:
+            raise WorkloadError(f"router_queue_policy {queue_policy!r}; {' and '.join(QUEUE_POLICIES)} are modelled")
+        return synthetic_profile(case.options.get("router_queue_threshold"), queue_policy)
     return load_policy(case.policy_yaml).profile_for(case.options.get("model_name"))
 
 

@@ -11,8 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from drr.analysis.words import counted
 from drr.dynamo.case import ReplayCase
-from drr.dynamo.probe_plan import CLASS_HEADER, MOST_REQUESTS
+from drr.dynamo.probe_plan import (
+    CLASS_HEADER,
+    MOST_OUTPUT_TOKENS,
+    MOST_PROMPT_TOKENS,
+    MOST_REQUESTS,
+    MOST_TOKENS,
+)
 from drr.dynamo.process import CHECKED_VERSION, WHEEL
 
 POLICY_FILE, TRACE_FILE, SCRIPT_FILE, COMMANDS_FILE = "policy.yaml", "trace.jsonl", "replay_real.py", "COMMANDS.md"
@@ -146,20 +153,32 @@ def _mocker_flags(engine: Mapping[str, Any]) -> list[str]:
 
 
 def _probe(case: ReplayCase, model: str) -> list[str]:
-    """A probe like the trace: its classes in their proportions, its usual prompt length."""
-    counts = Counter(str(row.get("policy_class") or "") for row in case.rows)
-    scale = min(1.0, MOST_REQUESTS / len(case.rows))
-    lengths = Counter(row["input_length"] for row in case.rows)
+    """A probe like the trace: its classes in their proportions, its usual prompt length, within a probe's limits."""
     outputs = Counter(row["output_length"] for row in case.rows)
     command = ["python", "-m", "drr", "probe", f"http://127.0.0.1:{LIVE_PORT}", "--model", model]
-    named = {name: max(1, int(count * scale)) for name, count in counts.items() if name}
-    for name, count in sorted(named.items()):
-        command += ["--class", f"{name}={count}"]
-    if not named:
-        command += ["--count", str(max(1, int(len(case.rows) * scale)))]
-    command += ["--tokens", str(lengths.most_common(1)[0][0])]
-    output_tokens = outputs.most_common(1)[0][0]
+    for name, count in sorted(_probe_counts(case).items()):
+        command += ["--class", f"{name}={count}"] if name else ["--count", str(count)]
+    command += ["--tokens", str(_probe_tokens(case))]
+    output_tokens = min(outputs.most_common(1)[0][0], MOST_OUTPUT_TOKENS)
     return command + (["--output-tokens", str(output_tokens)] if output_tokens > 1 else [])
+
+
+def _probe_tokens(case: ReplayCase) -> int:
+    """The usual prompt length, as far as a probe may send it."""
+    usual: int = Counter(row["input_length"] for row in case.rows).most_common(1)[0][0]
+    return min(usual, MOST_PROMPT_TOKENS)
+
+
+def _probe_counts(case: ReplayCase) -> dict[str, int]:
+    """Requests of a probe per class, at least one of each; under an empty name where no row has a class."""
+    counts = Counter(str(row.get("policy_class") or "") for row in case.rows)
+    if len(counts) > 1:
+        del counts[""]
+    most = min(MOST_REQUESTS, MOST_TOKENS // _probe_tokens(case))
+    chosen = dict(counts.most_common(most))
+    more = sum(chosen.values()) - len(chosen)
+    room = min(more, most - len(chosen))
+    return {name: 1 + (count - 1) * room // max(more, 1) for name, count in chosen.items()}
 
 
 def replay_script(case: ReplayCase) -> str:
@@ -187,6 +206,12 @@ def commands_text(case: ReplayCase) -> str:
     if len(lengths) > 1:
         span = f"{min(lengths):,} to {max(lengths):,}"
         notes.append(f"The probe sends prompts of one length; those of the trace are {span} tokens long.")
+    counts, unnamed = _probe_counts(case), sum(not row.get("policy_class") for row in case.rows)
+    if unnamed and "" not in counts:
+        notes.append(f"{counted(unnamed, 'request')} of the trace name no class; the probe sends none like them.")
+    sent, asked = sum(counts.values()), len(case.rows) - (0 if "" in counts else unnamed)
+    if sent < asked:
+        notes.append(f"A probe has limits: it sends {sent:,} requests where the trace has {asked:,}.")
     files = [*([POLICY_FILE] if case.policy_yaml else []), TRACE_FILE, SCRIPT_FILE]
     return _COMMANDS.format(
         files=", ".join(f"`{name}`" for name in files),

@@ -19,7 +19,6 @@ from drr.dynamo.probe_http import CallFailedError, Exchange, Outcome, check_endp
 from drr.dynamo.probe_plan import ProbeError, ProbePlan, read_key
 
 SPARE_FILES = 64
-ENDING_SECONDS = 3.0
 TIME_IS_UP = "the probe's time was up before the answer was there"
 STOPPED = "the probe was stopped before the answer was there"
 

@@ -217,7 +217,7 @@ class ProbePlan:
         return [PlannedRequest(row, name, row * pace_s) for row, (_, _, name) in enumerate(sorted(places))]
 
     def body(self, row: int) -> bytes:
-        """The JSON of one request; every prompt is unlike all others from its first token on."""
+        """The JSON of one request; its prompt is drawn for it alone, so that no two begin alike but by chance."""
         random = Random(f"{self.seed}/{row}")
         request: dict[str, Any] = {"model": self.model, "max_tokens": self.output_tokens, "stream": True}
         if self.prompt == "ids":

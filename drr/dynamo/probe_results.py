@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drr.analysis.log import safe_cell
+from drr.analysis.log import safe_row
 from drr.analysis.outcomes import Spread, spread
 from drr.analysis.words import counted, listing
 from drr.dynamo.probe import ProbeRow
@@ -141,7 +141,10 @@ class Expectation:
         found = _EXPECTED.fullmatch(text.strip())
         if found is None:
             raise ProbeError(f"--expect {text}: NAME=LEAST..MOST is expected, as premium=250..262")
-        return cls(found[1], int(found[2]), int(found[3] or found[2]))
+        least, most = int(found[2]), int(found[3] or found[2])
+        if least > most:
+            raise ProbeError(f"--expect {text}: {least:,} is more than {most:,}; LEAST..MOST is expected")
+        return cls(found[1], least, most)
 
     def check(self, results: Sequence[ClassResult]) -> tuple[bool, str]:
         """Whether it holds, and that in words; raises :class:`ProbeError` for a class that was not sent."""
@@ -219,5 +222,5 @@ def results_csv(rows: Sequence[ProbeRow]) -> str:
     writer = csv.writer(out)
     writer.writerow(ROW_COLUMNS)
     for record in _records(rows):
-        writer.writerow([safe_cell(value) if isinstance(value, str) else value for value in record.values()])
+        writer.writerow(safe_row(record.values()))
     return out.getvalue()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +55,9 @@ def _load(path: Path) -> list[dict[str, Any]]:
     try:
         data = path.read_bytes()
         cases = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    except OSError as error:
-        raise WorkloadError(f"cannot read recording {path}: {error.strerror or error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WorkloadError(f"cannot read recording {path}: {reason}") from None
     except ValueError as error:
         raise WorkloadError(f"recording {path} holds no valid JSON: {error}") from None
     if not isinstance(cases, list) or not cases or not all(isinstance(case, dict) for case in cases):
@@ -110,9 +112,8 @@ def lane_difference(case: Mapping[str, Any]) -> str | None:
         expected = [step[key] for step in case["steps"] if step[key] is not None]
         order = _lane_order(case, rule)
         if order != expected:
-            at = next(
-                (i for i, pair in enumerate(zip(order, expected, strict=False)) if pair[0] != pair[1]), len(order)
-            )
+            pairs = enumerate(zip(order, expected, strict=False))
+            at = next((i for i, (mine, theirs) in pairs if mine != theirs), min(len(order), len(expected)))
             return f"rule {rule}, dispatch {at}: {expected[at : at + 1]} expected, {order[at : at + 1]} here"
     return None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from drr.analysis.log import safe_cell
+from drr.analysis.log import safe_row
 from drr.analysis.words import listing
 from drr.dynamo.case import ObservedRow, ReplayAnswer, ReplayCase
 from drr.dynamo.compare import answer_of, first_difference, moment_ms, our_run
@@ -110,6 +110,8 @@ def not_replayable(experiment: Experiment) -> tuple[str, ...]:
     reasons = []
     if experiment.arbiter != "drr":
         reasons.append("it has one arbiter, DRR, and the experiment chose another")
+    if experiment.arrivals != "bypass":
+        reasons.append("it sends requests that need not wait past the ring, and the experiment sends them through it")
     if experiment.dp_size > 1:
         reasons.append("its workers have no dp ranks")
     if experiment.taints:
@@ -264,5 +266,5 @@ def differences_csv(found: SideBySide, rule: CursorRule) -> str:
     writer = csv.writer(out)
     writer.writerow(columns)
     for values in zip(*columns.values(), strict=True):
-        writer.writerow([safe_cell(value) if isinstance(value, str) else value for value in values])
+        writer.writerow(safe_row(values))
     return out.getvalue()

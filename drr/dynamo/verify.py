@@ -31,11 +31,12 @@ class Difference:
     own: ReplayAnswer | None
 
     def save(self, folder: Path) -> Path:
-        """Write the case, both answers and the difference as JSON in the form of the recordings; returns the file."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.case.category}-{self.case.seed}.json"
-        path.write_text(json.dumps(self.to_mapping(), indent=1), encoding="utf-8")
-        return path
+        """Write the case, both answers and the difference as JSON in the form of the recordings; returns the file.
+
+        Raises :class:`~drr.errors.DrrError` where nothing can be written.
+        """
+        name = f"{self.case.category}-{self.case.seed}.json"
+        return _save(folder, name, json.dumps(self.to_mapping(), indent=1).encode())
 
     def to_mapping(self) -> dict[str, object]:
         """Everything about the difference as plain data."""
@@ -46,6 +47,16 @@ class Difference:
             **_answer(self.real, "observed", "replay_aborted_because"),
             **(_answer(self.own, "ours", "ours_aborted_because") if self.own is not None else {}),
         }
+
+
+def _save(folder: Path, name: str, data: bytes) -> Path:
+    path = folder / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise DrrError(f"cannot write {path}: {error.strerror or error}") from None
+    return path
 
 
 def _answer(answer: ReplayAnswer, rows: str, abort: str) -> dict[str, object]:
@@ -152,7 +163,7 @@ def compare_case(case: ReplayCase, router: RouterProcess, count: CategoryCount |
 
 @dataclass(frozen=True, slots=True)
 class PolicyDisagreement:
-    """A policy file on which the loaders disagree."""
+    """A policy file on which the loaders disagree, or on which the real one gave no verdict."""
 
     seed: int
     text: bytes
@@ -160,20 +171,21 @@ class PolicyDisagreement:
     """Why the real loader refuses it; ``None``: it accepts."""
     own: str | None
     """Why the real loader refuses it by our reading; ``None``: by our reading it accepts."""
+    failed_because: str | None = None
+    """The real router's process crashed on it or went over its time limit, which is no verdict."""
 
     @property
     def kind(self) -> str:
         """Which side refuses, and its reason without names and numbers: one kind, one cause."""
+        if self.failed_because is not None:
+            return f"the real loader gives no verdict: {_shape(self.failed_because)}"
         if self.real is not None:
             return f"only the real loader refuses: {_shape(self.real)}"
         return f"only our reading refuses: {_shape(self.own or '')}"
 
     def save(self, folder: Path) -> Path:
-        """Write the policy file as it is; returns its path."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"policy-{self.seed}.yaml"
-        path.write_bytes(self.text)
-        return path
+        """Write the policy file as it is; returns its path, or raises :class:`~drr.errors.DrrError`."""
+        return _save(folder, f"policy-{self.seed}.yaml", self.text)
 
 
 def _shape(reason: str) -> str:
@@ -233,13 +245,14 @@ def router_would_refuse(reading: PolicyReading) -> str | None:
 
 def _compare_policy(number: int, router: RouterProcess, result: PolicyVerification) -> None:
     text = random_policy(number)
-    try:
-        real = real_verdict(text, router)
-    except RouterFailureError as failure:
-        real = str(failure)
     reading = read_policy(text)
     own = router_would_refuse(reading)
     result.files += 1
+    try:
+        real = real_verdict(text, router)
+    except RouterFailureError as failure:
+        result.disagreements.append(PolicyDisagreement(number, text, None, own, str(failure)))
+        return
     result.accepted += real is None
     if (real is None) != (own is None):
         result.disagreements.append(PolicyDisagreement(number, text, real, own))

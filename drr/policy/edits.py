@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from drr.errors import PolicyError
 from drr.policy import scalars
-from drr.policy.diagnostics import joined
+from drr.policy.diagnostics import joined, quoted
 from drr.policy.schema import MAX_UNSIGNED
 from drr.policy.source_text import readable_text
 from drr.policy.source_tree import SourceNode, every_node, flow_copy, source_tree
+from drr.policy.writing import is_plain_text
 from drr.policy.yaml_events import YamlSyntaxError
 
 Value = int | float | str
 
 _BOM = "\ufeff"
 _BREAK = re.compile(r"\r\n|\r|\n")
-_PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_COLON = re.compile(r"[ \t]*:")
 
 
 def set_value(text: str, path: str, value: Value | None) -> str:
@@ -36,10 +36,10 @@ def set_value(text: str, path: str, value: Value | None) -> str:
     the rest of its line. Only scalars can be set. Raises :class:`PolicyError` where the text is no YAML, where nothing
     at ``path`` can hold the value, or where the value is no finite number or text.
     """
-    clean = text.removeprefix(_BOM)
+    clean = text.lstrip(_BOM)
     while (step := _next_step(clean, path, value)).more:
         clean = step.text
-    return text[: len(text) - len(text.removeprefix(_BOM))] + step.text
+    return text[: len(text) - len(text.lstrip(_BOM))] + step.text
 
 
 def scale_quanta(text: str, factors: float | Fraction | Mapping[str, float | Fraction], *, profile: str = "") -> str:
@@ -50,7 +50,7 @@ def scale_quanta(text: str, factors: float | Fraction | Mapping[str, float | Fra
     ratios that must come out exact.
     """
     base = joined_path(profile, "policy_classes")
-    clean = text.removeprefix(_BOM)
+    clean = text.lstrip(_BOM)
     chain = _descend(_tree(clean), base)
     classes = chain[-1].meant.items if chain else []
     for index, each in enumerate(classes):
@@ -175,9 +175,7 @@ def _written(value: Value, quote: str = "") -> str:
     if isinstance(value, str):
         if quote == "'" and value.isprintable():
             return "'" + value.replace("'", "''") + "'"
-        if quote == '"' or not _PLAIN_TEXT.fullmatch(value) or value.lower() in _OTHER_THAN_TEXT:
-            return json.dumps(value, ensure_ascii=False)
-        return value
+        return value if quote != '"' and is_plain_text(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool) or not math.isfinite(value):
         raise PolicyError(f"{value} is no number a policy can hold")
     return repr(value) if isinstance(value, float) else str(value)
@@ -212,7 +210,7 @@ def _inserted(text: str, owner: SourceNode, key: str, value: Value) -> _Change:
         last = owner.pairs[-1][1]
         comma = "," if last.end > last.start or text[last.end - 1].isspace() else " ,"
         return _Change(last.end, last.end, f"{comma} {pair}")
-    first = owner.pairs[0][0].start
+    first = _start_of_key(text, owner, 0)
     newline = (_BREAK.search(text) or ["\n"])[0]
     indent = " " * (first - _line_start(text, first))
     for _, last in reversed(owner.pairs):
@@ -229,7 +227,7 @@ def _removed(text: str, owner: SourceNode, node: SourceNode) -> _Change:
     index = next((index for index, (_, inner) in enumerate(owner.pairs) if inner is node), None)
     if index is None:
         raise PolicyError("only the key of a mapping can be taken out")
-    start, end = owner.pairs[index][0].start, max(node.end, owner.pairs[index][0].end)
+    start, end = _start_of_key(text, owner, index), max(node.end, owner.pairs[index][0].end)
     if owner.in_flow:
         return _removed_in_flow(text, owner, index)
     if len(owner.pairs) == 1:
@@ -252,6 +250,20 @@ def _removed_in_flow(text: str, owner: SourceNode, index: int) -> _Change:
     if before is not None and not text[before:start].strip(", \t\r\n"):
         return _Change(before, end, "")
     return _Change(start, end, "")  # a comment stands before it; the comma there may stay
+
+
+def _start_of_key(text: str, owner: SourceNode, index: int) -> int:
+    """Where a pair starts. A key behind `?` is refused: the mark before it and the colon below it belong to it too."""
+    key = owner.pairs[index][0]
+    if owner.in_flow:
+        before = text[owner.start : key.start].rstrip()
+        behind_mark = before.endswith("?") and before[:-1].rstrip().endswith(("{", ","))
+    else:
+        behind_mark = _COLON.match(text, key.end) is None
+    if behind_mark:
+        written = text[key.start : key.end]
+        raise PolicyError(f"the key {quoted(written)} stands behind `?`: write it as `key: value` first")
+    return key.start
 
 
 def _line_start(text: str, index: int) -> int:

@@ -21,7 +21,7 @@ from drr.policy.schema import MAX_UNSIGNED
 from drr.policy.yaml12 import Node, Scalar
 
 MAX_PROBLEMS = 100
-"""Reading stops after so many errors and warnings: the rest would not be read by anybody."""
+"""Reading stops after so many errors, and so many warnings are kept: the rest would not be read by anybody."""
 
 TAG_PREFIX = "tag:yaml.org,2002:"
 IDENTIFIER = re.compile(r"[A-Za-z0-9_.-]+")
@@ -76,16 +76,41 @@ def code_list(words: Iterable[str], limit: int = 12) -> str:
 class FieldReader:
     """Reads nodes as the router's typed fields do; ``diagnostics`` and ``positions`` (by path) grow as it goes."""
 
+    IS_TEXT = "is text to the router"
+    NO_MERGE_KEYS = "the router reads YAML 1.2, which has no merge keys"
+
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics = diagnostics
         self.positions: dict[str, Position] = {}
         self.replaced = False  # while reading a profile that a later one of the same name replaces
+        self._errors = 0
+        self._warnings: list[Diagnostic] = []
 
     def note(self, severity: Severity, at: Position, path: str, message: str, **more: Any) -> None:
         """Add one finding; ``more`` are further fields of :class:`Diagnostic`."""
-        self.diagnostics.append(Diagnostic(severity, at.line, at.column, path, message, **more))
-        if severity != "info" and len(self.diagnostics) >= MAX_PROBLEMS:
+        self.add(Diagnostic(severity, at.line, at.column, path, message, **more))
+
+    def add(self, found: Diagnostic) -> None:
+        """Add one finding. Past the limit warnings are kept back, but for those of what the router refuses."""
+        if found.severity == "warning" and not found.router_refuses:
+            self._warnings.append(found)
+            if len(self._warnings) > MAX_PROBLEMS:
+                return
+        self.diagnostics.append(found)
+        self._errors += found.severity == "error"
+        if self._errors >= MAX_PROBLEMS:
             raise TooManyProblemsError
+
+    def finished(self) -> tuple[Diagnostic, ...]:
+        """All findings in file order, with a word about what the limits keep from being said."""
+        found = list(self.diagnostics)
+        if self._errors >= MAX_PROBLEMS:
+            message = f"there are {MAX_PROBLEMS} errors up to here; the rest of the file was not looked at"
+            found.append(Diagnostic("error", found[-1].line, found[-1].column, "", message, "fewer errors"))
+        if kept_back := self._warnings[MAX_PROBLEMS:]:
+            count = "1 more warning is" if len(kept_back) == 1 else f"{len(kept_back):,} more warnings are"
+            found.append(Diagnostic("info", kept_back[0].line, kept_back[0].column, "", f"{count} not listed"))
+        return tuple(sorted(found, key=lambda each: (each.line, each.column)))
 
     def error(self, at: Position, path: str, message: str, allowed: str = "", suggestion: str | None = None) -> None:
         """Note what no parser of this format gets past."""
@@ -151,7 +176,7 @@ class FieldReader:
             set(fields),
         )
         if key.text == "<<":
-            message = f"{what} does not know the key `<<`: the router reads YAML 1.2, which has no merge keys"
+            message = f"{what} does not know the key `<<`: {self.NO_MERGE_KEYS}"
         else:
             meant = set() if hint is None else {hint}
         self.error(key.position, joined(path, key.text), message, code_list(fields), hint)
@@ -211,17 +236,20 @@ class FieldReader:
         self.refuse(node.position, path, f"the name {quoted(text)} {problem}", IDENTIFIER_CHARACTERS)
         return None
 
-    def whole(self, node: Node, path: str, lowest: int = 0) -> int | None:
-        """A whole number from ``lowest`` (0 or 1) to 2^64 - 1."""
-        allowed = f"a whole number from {lowest} to 18,446,744,073,709,551,615, such as 512"
+    def whole(self, node: Node, path: str, lowest: int = 0, highest: int = MAX_UNSIGNED) -> int | None:
+        """A whole number from ``lowest`` (0 or more) to ``highest``, at most 2^64 - 1."""
+        example = ", such as 512" if lowest <= 512 <= highest else ""
+        allowed = f"a whole number from {lowest:,} to {highest:,}{example}"
         if isinstance(node, Scalar) and _is_untyped(node, "int") and not node.text.startswith("-"):
             value = scalars.whole_number(node.text)
-            if value is not None and value < lowest:
-                self.refuse(node.position, path, f"`{node.text}` is too small", allowed)
-                return None
-            if value is not None and value <= MAX_UNSIGNED:
+            if value is not None and lowest <= value <= highest:
                 return value
-        self.error(node.position, path, _why_not_whole(node), allowed, _number_hint(node))
+            if value is not None and value <= MAX_UNSIGNED:
+                problem = "small" if value < lowest else "large"
+                self.refuse(node.position, path, f"`{quoted(node.text)[1:-1]}` is too {problem}", allowed)
+                return None
+        hint = _number_hint(node, lowest, highest)
+        self.error(node.position, path, _why_not_whole(node, self.IS_TEXT), allowed, hint)
         return None
 
     def positive(self, node: Node, path: str) -> int | None:
@@ -279,12 +307,12 @@ def described(node: Node) -> str:
     return f"the {'text' if isinstance(value, str) else 'value'} {quoted(node.text)} stands here"
 
 
-def _why_not_whole(node: Node) -> str:
+def _why_not_whole(node: Node, is_text: str) -> str:
     if not isinstance(node, Scalar) or not node.text or not node.plain:
         return _why_no_number(node)
     value = scalars.plain_value(node.text)
     if isinstance(value, str):
-        return f"{quoted(node.text)} is text to the router, not a whole number"
+        return f"{quoted(node.text)} {is_text}, not a whole number"
     shown = f"`{quoted(node.text)[1:-1]}`"
     if value is None or isinstance(value, bool):
         return f"{shown} is no number"
@@ -297,7 +325,8 @@ def _why_not_decimal(node: Node) -> str:
     if not isinstance(node, Scalar) or not node.text or not node.plain:
         return _why_no_number(node)
     shown = f"`{quoted(node.text)[1:-1]}`"
-    return f"{shown} is not written in decimal digits" if scalars.whole_number(node.text) else f"{shown} is no number"
+    in_other_digits = scalars.whole_number(node.text) is not None
+    return f"{shown} is not written in decimal digits" if in_other_digits else f"{shown} is no number"
 
 
 def _why_no_number(node: Node) -> str:
@@ -306,14 +335,14 @@ def _why_no_number(node: Node) -> str:
     return f"{quoted(node.text)} is text because of its quotes" if not node.plain else "the number is missing"
 
 
-def _number_hint(node: Node) -> str | None:
-    """The plain whole number that was probably meant."""
+def _number_hint(node: Node, lowest: int = 0, highest: int = MAX_UNSIGNED) -> str | None:
+    """The plain whole number that was probably meant, where it is within the bounds."""
     if not isinstance(node, Scalar) or len(node.text) > 40:
         return None
     text = node.text.strip().replace("_", "").replace(",", "")
     value = scalars.whole_number(text)
     if value is None and (number := scalars.decimal_number(text)) is not None and number.is_integer():
         value = int(number)
-    if value is None or not 0 <= value <= MAX_UNSIGNED or (node.plain and str(value) == node.text):
+    if value is None or not lowest <= value <= highest or (node.plain and str(value) == node.text):
         return None
     return str(value)

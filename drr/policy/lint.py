@@ -1,7 +1,7 @@
 """Warnings about what is legal but surprising in a policy.
 
 What can be said from the file alone is said when the file is read. What needs a workload takes its figures as
-arguments, so that whoever has a run in hand can ask the same questions with them.
+arguments (:func:`lint_workload`), so that whoever has one in hand can ask.
 """
 
 from __future__ import annotations
@@ -33,34 +33,39 @@ def lint_policy(document: PolicyDocument, *, positions: Positions | None = None)
     return found
 
 
-def lint_profile(
+def lint_profile(profile: Profile, *, path: str = "", positions: Positions | None = None) -> list[Diagnostic]:
+    """The warnings that need no workload about one profile, the one at ``path`` in the file."""
+    warn = _warner(path, positions or {})
+    return [*_thresholds(profile, warn), *_limits(profile, warn), *_quanta(profile, warn)]
+
+
+def lint_workload(
     profile: Profile,
+    costs_tokens: Mapping[str, Sequence[int]],
+    uncached_tokens: Iterable[int],
     *,
     path: str = "",
     positions: Positions | None = None,
-    costs_tokens: Mapping[str, Sequence[int]] | None = None,
-    uncached_tokens: Iterable[int] | None = None,
 ) -> list[Diagnostic]:
-    """Warnings about one profile, the one at ``path`` in the file.
+    """The further warnings about the profile at ``path`` that a workload gives reason to.
 
-    ``costs_tokens`` are the scheduling costs of a workload's requests by class name, ``uncached_tokens`` the uncached
-    lengths of those requests that are sorted into buckets. Without them nothing is said about the workload.
+    ``costs_tokens`` are the scheduling costs (at least 1) of its requests by class name, ``uncached_tokens`` the
+    uncached lengths of those requests that are sorted into buckets.
     """
-
-    def warn(where: str, message: str, allowed: str = "") -> Diagnostic:
-        inner = f"{path}.{where}" if path else where
-        at = _position(inner, positions or {})
-        return Diagnostic("warning", at.line, at.column, inner, message, allowed)
-
-    found = [*_thresholds(profile, warn), *_limits(profile, warn), *_quanta(profile, warn)]
-    if costs_tokens is not None:
-        found += _quanta_and_costs(profile, costs_tokens, warn)
-    if uncached_tokens is not None:
-        found += _unreached_buckets(profile, uncached_tokens, warn)
-    return found
+    warn = _warner(path, positions or {})
+    return [*_quanta_and_costs(profile, costs_tokens, warn), *_unreached_buckets(profile, uncached_tokens, warn)]
 
 
 Warn = Callable[..., Diagnostic]
+
+
+def _warner(path: str, positions: Positions) -> Warn:
+    def warn(where: str, message: str, allowed: str = "") -> Diagnostic:
+        inner = f"{path}.{where}" if path else where
+        at = _position(inner, positions)
+        return Diagnostic("warning", at.line, at.column, inner, message, allowed)
+
+    return warn
 
 
 def _position(path: str, positions: Positions) -> Position:

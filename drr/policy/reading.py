@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from drr.errors import PolicyError
 from drr.policy import profiles, sections, yaml12
 from drr.policy.diagnostics import Diagnostic, Position, joined, quoted
-from drr.policy.fields import MAX_PROBLEMS, Field, FieldReader, Given, TooManyProblemsError, code_list, described
+from drr.policy.fields import Field, FieldReader, Given, TooManyProblemsError, code_list, described
 from drr.policy.lint import lint_policy
 from drr.policy.schema import PolicyDocument, Profile
 from drr.policy.source_text import readable_text
@@ -63,17 +63,14 @@ def read_policy(text: str | bytes, *, source: str = "policy") -> PolicyReading:
         root = yaml12.compose(clean)
         document = _read_document(reader, root)
         if document is not None:
-            reader.diagnostics += lint_policy(document, positions=reader.positions)[:MAX_PROBLEMS]
+            for warning in lint_policy(document, positions=reader.positions):
+                reader.add(warning)
     except YamlSyntaxError as error:
         found = Diagnostic("error", error.line, error.column, "", error.message, error.allowed, error.suggestion)
         reader.diagnostics.append(found)
     except TooManyProblemsError:
-        last = reader.diagnostics[-1]
-        message = f"there are {MAX_PROBLEMS} problems up to here; the rest of the file was not looked at"
-        reader.diagnostics.append(Diagnostic("error", last.line, last.column, "", message, "fewer problems"))
         document = None
-    in_order = tuple(sorted(reader.diagnostics, key=lambda each: (each.line, each.column)))
-    return PolicyReading(source, document, in_order, reader.positions)
+    return PolicyReading(source, document, reader.finished(), reader.positions)
 
 
 def load_policy(text: str | bytes, *, source: str = "policy") -> PolicyDocument:

@@ -100,12 +100,15 @@ class Profile:
         return row[bisect_right(self._floors, uncached_tokens) - 1]
 
 
-def synthetic_profile(prefill_busy_threshold_frac: float | None = None) -> Profile:
+def synthetic_profile(prefill_busy_threshold_frac: float | None = None, queue_policy: QueuePolicy = "fcfs") -> Profile:
     """The profile the router makes up where no file applies: one class ``default`` with quantum 1.
 
-    It looks at no cache state; ``prefill_busy_threshold_frac`` is the router's own optional threshold.
+    It looks at no cache state; ``prefill_busy_threshold_frac`` and ``queue_policy`` are the router's own options
+    (``router_queue_threshold`` and ``router_queue_policy``).
     """
-    only = PolicyClass("default", quantum=1, prefill_busy_threshold_frac=prefill_busy_threshold_frac)
+    only = PolicyClass(
+        "default", quantum=1, queue_policy=queue_policy, prefill_busy_threshold_frac=prefill_busy_threshold_frac
+    )
     return Profile("default", (), (only,))
 
 

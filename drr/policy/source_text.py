@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 
 from drr.policy.diagnostics import Diagnostic
 
@@ -34,7 +35,9 @@ def _decoded(data: bytes) -> str | Diagnostic:
     except UnicodeDecodeError as error:
         line, column = place(data[: error.start].decode("utf-8"), error.start)
         byte = data[error.start]
-        message = f"the file is not UTF-8 text: byte 0x{byte:02X} here looks like Latin-1 or Windows-1252"
+        message = (
+            f"the file is not UTF-8 text: byte 0x{byte:02X} is not valid here (perhaps it is Latin-1 or Windows-1252)"
+        )
         return _refused(line, column, message, allowed)
 
 
@@ -49,7 +52,7 @@ def readable_text(source: str | bytes) -> tuple[str | None, list[Diagnostic]]:
         return None, [text]
     notes = []
     if text.startswith("\ufeff"):
-        text = text[1:]
+        text = text.lstrip("\ufeff")  # PyYAML would skip another one, and then be a character ahead of us
         message = "the file starts with a byte-order mark; it is ignored here, but the router refuses such a file"
         notes.append(
             Diagnostic("warning", 1, 1, "", message, "UTF-8 text without a byte-order mark", router_refuses=True)
@@ -57,6 +60,7 @@ def readable_text(source: str | bytes) -> tuple[str | None, list[Diagnostic]]:
     if match := _FORBIDDEN.search(text):
         line, column = place(text, match.start())
         code = ord(match[0])
-        name = "a NUL character" if code == 0 else f"the control character U+{code:04X}"
+        kind = "control character" if unicodedata.category(match[0]) == "Cc" else "character"
+        name = "a NUL character" if code == 0 else f"the {kind} U+{code:04X}"
         return None, [*notes, _refused(line, column, f"{name} stands here, so this is no plain text", "UTF-8 text")]
     return text, notes

@@ -89,8 +89,13 @@ def _flow(value: Any) -> str:
     return str(value) if isinstance(value, int) else _text(value)
 
 
+def is_plain_text(text: str) -> bool:
+    """Whether every reader of YAML takes ``text`` without quotes for this very text."""
+    return _PLAIN.fullmatch(text) is not None and text.lower() not in _NOT_TEXT
+
+
 def _text(text: str) -> str:
-    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT and len(text) <= _LONGEST_KEY:
+    if is_plain_text(text) and len(text) <= _LONGEST_KEY:
         return text
     return '"' + "".join(map(_escaped, text)) + '"'
 

@@ -45,8 +45,6 @@ class QueueLimits:
 
     def refusal(self, class_index: int, endpoints: int) -> Refusal | None:
         """Whether a class is full now. Only current usage counts, so the request that crosses a limit still gets in."""
-        if not self.limited[class_index]:
-            return None
         for (kind, value), current in zip(self._limits[class_index], self._usage[class_index], strict=True):
             if value is not None and current >= value * endpoints:
                 return Refusal(class_index, kind, current, value * endpoints)

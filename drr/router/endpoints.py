@@ -7,11 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from drr.errors import WorkloadError
 from drr.policy.schema import PolicyClass
 from drr.router.requests import Constraint
 
 NEVER_BUSY = 1 << 200
 """A busy limit no load reaches: the class has no threshold."""
+
+MOST_BATCHED_TOKENS = 2**63
+"""The largest ``max_num_batched_tokens``: a fraction of it is a double."""
 
 HELD_BUSY = -1
 """A busy limit every load is above: a script holds the endpoint busy."""
@@ -21,7 +25,8 @@ HELD_BUSY = -1
 class Worker:
     """One worker: its dp ranks are ``dp_start .. dp_start + dp_size - 1``, every rank an endpoint of its own.
 
-    ``max_num_batched_tokens`` is what a class's ``prefill_busy_threshold_frac`` is a fraction of.
+    ``max_num_batched_tokens`` is what a class's ``prefill_busy_threshold_frac`` is a fraction of. Raises
+    :class:`WorkloadError` where it is more than :data:`MOST_BATCHED_TOKENS`.
     """
 
     worker_id: int
@@ -29,6 +34,10 @@ class Worker:
     dp_start: int = 0
     max_num_batched_tokens: int = 8192
     taints: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.max_num_batched_tokens > MOST_BATCHED_TOKENS:
+            raise WorkloadError(f"worker {self.worker_id}: max_num_batched_tokens of at most 2^63 is allowed")
 
 
 def uniform_cluster(workers: int, *, dp_size: int = 1, max_num_batched_tokens: int = 8192) -> tuple[Worker, ...]:
@@ -193,7 +202,8 @@ class Endpoints:
             if not mine:
                 return SelectionError.DP_RANK_OUT_OF_RANGE
         free = tuple(e for e in mine if not self.overloaded[e])
-        return free or SelectionError.PINNED_WORKER_OVERLOADED
+        # Without a rank, a pin to a worker with several is an allow-list.
+        return free or (SelectionError.PINNED_WORKER_OVERLOADED if len(mine) == 1 else SelectionError.ALL_OVERLOADED)
 
     def _allows(self, constraint: Constraint, worker_id: int) -> bool:
         if constraint.allowed_workers is not None and worker_id not in constraint.allowed_workers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from drr.policy.schema import Profile
 from drr.router.admission import QueueLimits, Refusal
@@ -19,6 +19,8 @@ from drr.scheduler.ring import CursorRule
 
 ArrivalMode = Literal["bypass", "through_ring"]
 """Whether a request that need not wait goes out at once (offline replay) or by an arbitration call (live service)."""
+
+ARRIVAL_MODES: tuple[ArrivalMode, ...] = get_args(ArrivalMode)
 
 OUTCOMES = ("", "immediate", "queued", "refused", "error")
 NOT_ARRIVED, IMMEDIATE, QUEUED, REFUSED, ERROR = range(5)
@@ -112,6 +114,8 @@ class Router:
         self._through_ring = arrivals == "through_ring"
         self.listener = listener
         self._overlaps: dict[int, list[int]] = {}
+        # Per endpoint the exact lanes of others whose heads wait for it.
+        self._strays: dict[int, set[int]] = {}
         self._sequence = 0
         # True while a further arbitration call would find what the last one found: nothing.
         self._settled = True
@@ -148,16 +152,21 @@ class Router:
 
     def exact_is_blocked(self, class_index: int, request: int, endpoint: int) -> bool:
         """Whether the pinned endpoint is busy for the class. One that may not serve the request blocks nothing."""
-        if isinstance(self.eligible(request), SelectionError):
+        eligible = self.eligible(request)
+        if isinstance(eligible, SelectionError):
             return False
+        if eligible[0] != endpoint or len(eligible) > 1:
+            # A pin without rank goes with its worker, which came (back) with other ranks than its lane is named after.
+            for each in eligible:
+                self._strays.setdefault(each, set()).add(endpoint)
+            return self.shared_is_blocked(class_index, request)
         return self.endpoints.loads[endpoint] > self.endpoints.limits[class_index][endpoint]
 
     # --- arrivals ----------------------------------------------------------------------------------------
 
     def arrive(self, request: int, now_ms: float) -> None:
         """A request arrives: it is dispatched at once, queued (and the ring drained), refused, or ends in an error."""
-        index = self._classify(request, now_ms)
-        lane = SHARED if self._plain else self._lane_of(request)
+        index, lane = self.classify(request, now_ms)
         if self._can_queue[index] and (
             self._through_ring or self.lanes[index].size or self._is_blocked(index, request, lane)
         ):
@@ -195,13 +204,14 @@ class Router:
         if drain:
             self.drain(now_ms)
 
-    def classify(self, request: int, now_ms: float) -> int:
-        """Resolve the class of a request that will be enqueued by hand (teaching runs); returns its lane."""
-        self._classify(request, now_ms)
-        return SHARED if self._plain else self._lane_of(request)
+    def classify(self, request: int, now_ms: float) -> tuple[int, int]:
+        """Resolve the class of an arrival and its lane in it (:data:`SHARED` or an endpoint); once per request."""
+        index = self._take_snapshot(request, now_ms)
+        constraint = self.requests.constraints.get(request)
+        return index, SHARED if constraint is None else self.endpoints.target(constraint)
 
-    def _classify(self, request: int, now_ms: float) -> int:
-        """Freeze what is known at arrival: cache overlap per endpoint, cached and uncached tokens, class and cost."""
+    def _take_snapshot(self, request: int, now_ms: float) -> int:
+        """Freeze what is known at arrival: cache overlap per endpoint, cached and uncached tokens, cost; the class."""
         requests = self.requests
         outcomes = self.outcomes
         raw = requests.isl_tokens[request]
@@ -235,10 +245,6 @@ class Router:
         if isinstance(eligible, SelectionError):
             return 0
         return self._block_size * max(overlaps[e] for e in eligible)
-
-    def _lane_of(self, request: int) -> int:
-        constraint = self.requests.constraints.get(request)
-        return SHARED if constraint is None else self.endpoints.target(constraint)
 
     def _is_blocked(self, index: int, request: int, lane: int) -> bool:
         if lane == SHARED:
@@ -336,3 +342,7 @@ class Router:
             self._one = False
         for lanes in self.lanes:
             lanes.endpoint_changed(endpoint)
+        if self._strays:
+            for stray in self._strays.pop(endpoint, ()):
+                for lanes in self.lanes:
+                    lanes.endpoint_changed(stray)

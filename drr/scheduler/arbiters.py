@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from drr.scheduler.calls import CallLog, VisitRule
-from drr.scheduler.lanes import COST, REQUEST, ClassLanes, Entry
+from drr.scheduler.lanes import COST, REQUEST, SEQUENCE, Candidate, ClassLanes
 from drr.scheduler.ring import CursorRule, Dispatch, Ring
 
 ArbiterName = Literal["drr", "classic_drr", "quantum_per_request", "round_robin", "strict", "fcfs"]
@@ -22,8 +22,6 @@ ARBITERS: dict[ArbiterName, str] = {
     "strict": "strict priority in file order",
     "fcfs": "first come, first served over all classes",
 }
-
-Candidate = tuple[Entry, int]
 
 
 class Arbiter(Protocol):
@@ -256,7 +254,7 @@ class GlobalFcfs(_Rival):
         if not found:
             self._nothing()
             return None
-        winner = min(found, key=lambda pair: pair[1][0][2])
+        winner = min(found, key=lambda pair: pair[1][0][SEQUENCE])
         for index, candidate in found:
             self._visit(index, VisitRule.CHOSEN if index == winner[0] else VisitRule.PASSED, candidate)
         self._take(*winner)

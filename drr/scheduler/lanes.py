@@ -16,8 +16,12 @@ from typing import Final, Protocol
 Entry = tuple[int, float, int, int, int]
 """(-strict priority, -policy score, enqueue sequence, request row, scheduling cost in tokens)"""
 
+SEQUENCE: Final = 2
 REQUEST: Final = 3
 COST: Final = 4
+
+Candidate = tuple[Entry, int]
+"""The best dispatchable head of a class, and the lane it stands in."""
 
 SHARED: Final = -1
 """Stands for the shared lane where an exact endpoint's index could stand."""
@@ -117,7 +121,7 @@ class ClassLanes:
         self._heads.push(entry, endpoint)
         return True
 
-    def candidate(self) -> tuple[Entry, int] | None:
+    def candidate(self) -> Candidate | None:
         """The best dispatchable head and its lane, or None where every head is blocked or nothing waits."""
         best: Entry | None = None
         shared = self._shared
@@ -133,7 +137,7 @@ class ClassLanes:
                 return exact
         return None if best is None else (best, SHARED)
 
-    def _best_exact(self, rival: Entry | None) -> tuple[Entry, int] | None:
+    def _best_exact(self, rival: Entry | None) -> Candidate | None:
         """The best dispatchable exact head that beats ``rival``; lanes found blocked on the way are parked."""
         heads = self._heads
         while heads.pairs:

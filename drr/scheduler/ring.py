@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from drr.scheduler.calls import CallLog, VisitRule
-from drr.scheduler.lanes import COST, REQUEST, ClassLanes, Entry
+from drr.scheduler.lanes import COST, REQUEST, Candidate, ClassLanes
 
 CursorRule = Literal["documented", "carry"]
 """What the cursor does after a dispatch: as Dynamo documents it, or as its releases do it (see docs/drr.md)."""
@@ -25,8 +25,6 @@ _CARRY_PAYS, _CARRY_BLOCKED, _CARRY_SHORT = (
     int(VisitRule.CARRY_BLOCKED),
     int(VisitRule.CARRY_SHORT),
 )
-
-Candidate = tuple[Entry, int]
 
 
 class Dispatch(NamedTuple):

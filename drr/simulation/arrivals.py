@@ -40,7 +40,7 @@ class Arrivals:
         stamp_of: dict[str, float] = {}
         for row, session in enumerate(requests.session):
             before = last_of.get(session) if session is not None else None
-            delay = delays[row] if delays else None
+            delay = delays[row]
             stamp = requests.timestamp_ms[row]
             earlier = stamp_of.get(session) if session is not None else None
             if session is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from drr.errors import WorkloadError
@@ -66,7 +66,7 @@ class EndpointChange:
 
 
 def endpoint_changes(endpoints: Endpoints, change: Change) -> list[EndpointChange]:
-    """The changes per endpoint, not made yet; none where the worker is not there."""
+    """The changes per endpoint, not made yet; none where the worker is not there. See :func:`with_worker` for joins."""
     if change.what == "join":
         worker = change.worker if isinstance(change.worker, Worker) else Worker(change.worker)
         return [EndpointChange("join", endpoints.index(worker.worker_id, worker.dp_start), worker)]
@@ -78,23 +78,35 @@ def endpoint_changes(endpoints: Endpoints, change: Change) -> list[EndpointChang
     return [EndpointChange("overloaded", e, value=change.what == "overload") for e in mine]
 
 
-def foresee(endpoints: Endpoints, changes: Sequence[TimedChange], workers: Sequence[Worker]) -> list[TimedChange]:
-    """The changes in order of time; every endpoint that will ever join gets its index now.
+def with_worker(change: Change, known: dict[int, Worker]) -> Change:
+    """A change whose joining worker is whole: one that joins by its id alone comes back as it was, or as the first is.
 
-    A worker that joins by its id alone comes back as it was, or as the first worker is.
+    ``known`` are all workers so far by id, the first one first; one that joins is added. New workers have no taints.
+    """
+    if change.what != "join":
+        return change
+    worker = change.worker
+    if not isinstance(worker, Worker):
+        first = next(iter(known.values()), Worker(worker))
+        worker = known.get(worker, replace(first, worker_id=worker, taints=frozenset()))
+    known[worker.worker_id] = worker
+    return replace(change, worker=worker)
+
+
+def foresee(endpoints: Endpoints, changes: Sequence[TimedChange], workers: Sequence[Worker]) -> list[TimedChange]:
+    """The changes in order of time, and the ``workers`` of the start put in place.
+
+    Every endpoint that will ever be there gets its index now, in the order of worker id and dp rank: that is the order
+    of what happens at one time.
     """
     known = {worker.worker_id: worker for worker in workers}
-    ordered = []
-    for timed in sorted(changes, key=lambda each: each.at_ms):
-        change = timed.change
-        if change.what == "join" and not isinstance(change.worker, Worker):
-            like = known.get(change.worker, workers[0] if workers else Worker(change.worker))
-            change = Change("join", Worker(change.worker, like.dp_size, like.dp_start, like.max_num_batched_tokens))
-            if change.worker_id in known:
-                change = Change("join", like)
-        if isinstance(change.worker, Worker):
-            known[change.worker_id] = change.worker
-            for rank in range(change.worker.dp_size):
-                endpoints.index(change.worker_id, change.worker.dp_start + rank)
-        ordered.append(TimedChange(timed.at_ms, change))
+    ordered = [
+        replace(timed, change=with_worker(timed.change, known))
+        for timed in sorted(changes, key=lambda each: each.at_ms)
+    ]
+    every = [*workers, *(t.change.worker for t in ordered if isinstance(t.change.worker, Worker))]
+    for key in sorted((each.worker_id, each.dp_start + rank) for each in every for rank in range(each.dp_size)):
+        endpoints.index(*key)
+    for worker in workers:
+        endpoints.add_worker(worker)
     return ordered

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
-NO_CHAIN: tuple[int, ...] = ()
+from drr.router.prefix import NO_BLOCKS
 
 
 class AnonymousPool:
@@ -30,7 +30,7 @@ class AnonymousPool:
         """How many of the first ``hits`` blocks somebody holds: none here."""
         return 0
 
-    def grow(self, request: int, blocks: int, chain: Sequence[int] = NO_CHAIN, hits: int = 0) -> bool:
+    def grow(self, request: int, blocks: int, chain: Sequence[int] = NO_BLOCKS, hits: int = 0) -> bool:
         """Let a request hold ``blocks`` blocks in all, or nothing more and False where the pool is short."""
         missing = blocks - self._held_by.get(request, 0)
         if missing > 0:
@@ -86,7 +86,7 @@ class CachingPool:
         """How many of the first ``hits`` blocks of a chain are held by somebody."""
         return sum(self._copies[identity][0] in self._count for identity in chain[:hits])
 
-    def grow(self, request: int, blocks: int, chain: Sequence[int] = NO_CHAIN, hits: int = 0) -> bool:
+    def grow(self, request: int, blocks: int, chain: Sequence[int] = NO_BLOCKS, hits: int = 0) -> bool:
         """Let a request hold ``blocks`` blocks in all, its first ``hits`` being cached ones; all or nothing."""
         mine = self._blocks_of.get(request)
         have = 0 if mine is None else len(mine)

@@ -19,7 +19,7 @@ from drr.router.router import ArrivalMode, Router
 from drr.router.selection import WorkerChoice
 from drr.scheduler.arbiters import ArbiterName
 from drr.scheduler.ring import CursorRule
-from drr.simulation.cluster import Change, endpoint_changes
+from drr.simulation.cluster import Change, endpoint_changes, with_worker
 from drr.simulation.recording import Recorder, Run, RunInputs
 
 __all__ = [
@@ -62,7 +62,10 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A request ends where it runs and gives its load back, then a drain. None: the oldest one on ``worker``."""
+    """A request ends where it runs and gives its load back, then a drain; where none fits there is only the drain.
+
+    Without a ``request`` the oldest one on ``worker`` ends, without a worker the oldest anywhere.
+    """
 
     request: int | None = None
     worker: int | None = None
@@ -148,6 +151,7 @@ class _Player:
             # One request at a time: even a prompt that is cached whole holds its worker.
             least_load=1 if capacity == "one" else 0,
         )
+        self._known = {worker.worker_id: worker for worker in inputs.workers}
         self._now_ms = 0.0
         self._running: list[int] = []
         self._ended: list[int] = []
@@ -188,7 +192,7 @@ class _Player:
         if router.outcomes.arrival_ms[action.request] is not None:
             raise WorkloadError(f"script: {self._inputs.requests.label(action.request)} arrives a second time")
         if action.wait:
-            lane = router.classify(action.request, self._now_ms)
+            _, lane = router.classify(action.request, self._now_ms)
             router.enqueue(action.request, self._now_ms, lane, drain=False)
         else:
             router.arrive(action.request, self._now_ms)
@@ -226,7 +230,7 @@ class _Player:
 
     def _change(self, change: Change) -> None:
         """Make a change, and drain unless the script wants to make the next call itself."""
-        for each in endpoint_changes(self._endpoints, change):
+        for each in endpoint_changes(self._endpoints, with_worker(change, self._known)):
             each.apply(self._endpoints)
             self._recorder.worker_changed(self._now_ms, each)
         for endpoint in range(len(self._endpoints.keys)):

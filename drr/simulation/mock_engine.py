@@ -202,7 +202,8 @@ class MockEngine:
         if blocks - held_hits > pool.blocks - pool.held:
             return False
         granted = -(-(reused + chunk) // size)
-        assert pool.grow(request, granted, chain, hits), "what fits whole fits in part"
+        grown = pool.grow(request, granted, chain, hits)
+        assert grown, "what fits whole fits in part"
         requests.computed_tokens[request] = reused
         requests.room_tokens[request] = granted * size
         self._schedule(request, chunk)

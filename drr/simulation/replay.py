@@ -1,7 +1,7 @@
 """The event loop: arrivals, passes of the mock engines, drains of the router, in the order of the real offline replay.
 
-At one timestamp, until nothing changes: pass completions by endpoint, arrivals in order, pass starts with the lowest
-idle endpoint first.
+At one timestamp, until nothing changes: pass completions by worker id and dp rank, arrivals in order, pass starts with
+the lowest idle one first. Endpoints are numbered in that order, so their index is all that is compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drr.scheduler.ring import CursorRule
 from drr.simulation.arrivals import Arrivals
 from drr.simulation.backlog import BacklogTally
 from drr.simulation.cluster import Change, TimedChange, endpoint_changes, foresee
-from drr.simulation.engine_options import EngineOptions
+from drr.simulation.engine_options import SPEEDUPS, EngineOptions, in_speedup_range
 from drr.simulation.mock_engine import EngineRequests, MockEngine
 from drr.simulation.recording import Recorder, Run, RunInputs
 from drr.simulation.timing import PassTiming
@@ -60,15 +60,11 @@ def replay(
     where the router chooses (rows whose followed endpoint was not among the cheapest are in ``Run.not_cheapest``).
     ``changes`` are workers that come, go or are overloaded meanwhile, which the real offline replay does not know.
     A full class ends the run as it ends the real replay if ``abort_on_refusal``; the reason is ``Run.aborted_because``.
-    Raises :class:`WorkloadError` for a workload that the real replay does not take.
+    Raises :class:`WorkloadError` for fixed cache hits and for times that make no order of arrivals; what else the real
+    replay refuses in a row (an ``input_length`` of 0, too few ``hash_ids``) the readers of traces have refused.
     """
     options = engine or EngineOptions()
-    if any(hit > 0 for hit in requests.cached_tokens):
-        raise WorkloadError("fixed cache hits (cached_tokens) are for teaching runs; the mock engine has its own cache")
-    if not 0 < arrival_speedup_ratio < float("inf"):
-        raise WorkloadError(f"the arrival speed-up is {arrival_speedup_ratio!r}; a finite number above 0 is allowed")
-    if trace_block_size < 1:
-        raise WorkloadError(f"trace_block_size is {trace_block_size!r}; a whole number of at least 1 is allowed")
+    _check(requests, arrival_speedup_ratio, trace_block_size)
     cluster = (
         uniform_cluster(workers, max_num_batched_tokens=options.max_num_batched_tokens)
         if isinstance(workers, int)
@@ -106,8 +102,25 @@ def replay(
     return run(cursor_rule, record=record)
 
 
+def _check(requests: RequestTable, arrival_speedup_ratio: float, trace_block_size: int) -> None:
+    """Raise :class:`WorkloadError` for what no replay can be made of."""
+    # A fixed hit of 0 says what the cache would say where the prompt shares nothing.
+    if any(hit > 0 or (not hit and ids) for hit, ids in zip(requests.cached_tokens, requests.hash_ids, strict=True)):
+        raise WorkloadError(
+            "fixed cache hits (cached_tokens) are for teaching runs; the mock engine has its own cache, so leave the "
+            "column cached_tokens out"
+        )
+    if not in_speedup_range(arrival_speedup_ratio):
+        raise WorkloadError(f"the arrival speed-up is {arrival_speedup_ratio!r}; {SPEEDUPS} is allowed")
+    if trace_block_size < 1:
+        raise WorkloadError(f"trace_block_size is {trace_block_size!r}; a whole number of at least 1 is allowed")
+
+
 def _is_wide(profile: Profile, requests: RequestTable) -> bool:
-    """Whether a deficit, which stays below the largest cost plus the quantum, may not fit a 64-bit column."""
+    """Whether the bulk rounds of a call, at most as many as the largest cost has tokens, may not fit a 64-bit column.
+
+    Deficits are in no column; the quantum is added for good measure.
+    """
     largest = max(requests.isl_tokens, default=0) + max(c.quantum for c in profile.classes)
     return largest >= WIDE_TOKENS
 
@@ -151,7 +164,7 @@ class _Loop:
         self._arrivals = arrivals
         self._choice = choice
         self._progress = progress
-        self._endpoints = Endpoints(inputs.workers, inputs.profile.classes)
+        self._endpoints = Endpoints((), inputs.profile.classes)
         self._changes = foresee(self._endpoints, changes, inputs.workers)
         self._changes.reverse()
         count = len(self._endpoints.keys)

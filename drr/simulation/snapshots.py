@@ -15,7 +15,7 @@ from drr.router.endpoints import NEVER_BUSY, Endpoints, SelectionError, pool_is_
 from drr.router.requests import Constraint
 from drr.router.router import RequestOutcomes
 from drr.scheduler.calls import Visit, replay_call
-from drr.scheduler.lanes import SHARED, fcfs_score, wspt_score
+from drr.scheduler.lanes import fcfs_score, wspt_score
 from drr.simulation.state import (
     CALL_KINDS,
     BusyEndpoint,
@@ -273,11 +273,11 @@ class Snapshots:
         eligible = cluster.eligible(self._inputs.requests.constraints.get(head, _ANYWHERE))
         if isinstance(eligible, SelectionError):
             return ()
+        # Of an exact head only its target is eligible, so one question answers both kinds.
         limits = cluster.limits[lane.class_index]
-        among = eligible if lane.endpoint == SHARED else (lane.endpoint,)
-        held = tuple(BusyEndpoint(e, walker.loads[e], limits[e]) for e in among if walker.loads[e] > limits[e])
-        ratio = self._inputs.profile.classes[lane.class_index].busy_worker_ratio if lane.endpoint == SHARED else None
-        return held if pool_is_busy(len(held), len(among), ratio) else ()
+        held = tuple(BusyEndpoint(e, walker.loads[e], limits[e]) for e in eligible if walker.loads[e] > limits[e])
+        ratio = self._inputs.profile.classes[lane.class_index].busy_worker_ratio
+        return held if pool_is_busy(len(held), len(eligible), ratio) else ()
 
     def _lane_states(self, walker: Walker, cluster: Endpoints) -> tuple[LaneState, ...]:
         order = sorted(
@@ -324,7 +324,7 @@ class Snapshots:
         return tuple(states)
 
     def state_at(self, step: int) -> RunState:
-        """The whole picture right after a step; -1 is the state before the first."""
+        """The whole picture right after a step; -1 is the state before the first, of kind ``WORKER_CHANGE``."""
         recorder = self._recorder
         walker = self.walker_at(step)
         cluster = self.cluster(walker.changes)

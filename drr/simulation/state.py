@@ -14,6 +14,7 @@ from drr.scheduler.calls import WINNING_RULES, Visit, VisitRule
 
 __all__ = [
     "CALL_KINDS",
+    "DISPATCH_KINDS",
     "WINNING_RULES",
     "BusyEndpoint",
     "ClassState",
@@ -53,6 +54,9 @@ class StepKind(IntEnum):
 
 CALL_KINDS = frozenset({StepKind.DECISION, StepKind.EMPTY_CALL, StepKind.HEAD_ERROR})
 """The steps that are arbitration calls."""
+
+DISPATCH_KINDS = frozenset({StepKind.BYPASSED, StepKind.DECISION, StepKind.HEAD_ERROR})
+"""The steps that count as a dispatch: at once, by a call, or by a call only to end in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class RunState:
     step: int
     time_ms: float
     kind: StepKind
+    """``WORKER_CHANGE`` before the first step (-1), which is no record: the workers are there, nothing else."""
     request: int
     """The request the record is about; -1 for empty calls and worker changes."""
     class_index: int

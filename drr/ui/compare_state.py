@@ -100,6 +100,7 @@ PRESETS = {
 }
 
 _PRESET, _BASE, _OPENED = "cmp:preset", "cmp:base", "cmp:opened"
+_OF_A_SIDE = ("policy", "source", "arbitration", "workers")
 
 
 def key_of(side: str, what: str) -> str:
@@ -123,12 +124,13 @@ def with_policy(experiment: Experiment) -> Experiment:
 def prepare() -> None:
     """Give the page its defaults; a link that was just opened names a comparison."""
     state = st.session_state
-    of_sides = [key_of(side, what) for side in SIDES for what in ("policy", "source", "arbitration", "workers")]
-    held.hold("Compare", dict.fromkeys([_PRESET, *of_sides]))
+    names = [_PRESET, *(key_of(side, what) for side in SIDES for what in _OF_A_SIDE)]
+    held.hold("Compare", dict.fromkeys(names))
     asked = st.query_params.get("compare")
     if _BASE not in state or (asked is not None and asked != state[_OPENED]):
         state[_PRESET] = asked if asked in PRESETS else next(iter(PRESETS))
         load_preset()
+        held.keep("Compare", names)
 
 
 def load_preset() -> None:

@@ -1,13 +1,13 @@
 """What a page holds for a session, kept while the page's widgets are away.
 
 Streamlit forgets the widgets of a page that is left, and under their keys it may then have values from long ago. So
-every page has a copy of its values. It is taken whenever the page runs and once more as it is left; when the page
-comes back, or another page asks for what it holds, the copy counts.
+every page has a copy of its values, taken whenever it runs. When the page comes back, or another page asks for what it
+holds, the copy counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
@@ -15,14 +15,9 @@ _PAGE, _IS_NEW, _COPIES = "held:page", "held:is_new", "held:copies"
 
 
 def enter(page: str) -> None:
-    """A page's script begins; what the page before it held is kept as it is now."""
-    state = st.session_state
-    before: str = state.get(_PAGE, page)
-    state[_IS_NEW] = before != page
-    state[_PAGE] = page
-    if before != page:
-        copies = _copies(before)
-        copies.update({name: state[name] for name in copies if name in state})
+    """A page's script begins."""
+    st.session_state[_IS_NEW] = not is_open(page)
+    st.session_state[_PAGE] = page
 
 
 def is_open(page: str) -> bool:
@@ -42,8 +37,8 @@ def hold(page: str, defaults: Mapping[str, object]) -> None:
         state[name] = copies[name] = first[name] if name in first else second.get(name, default)
 
 
-def keep(page: str, names: Mapping[str, object]) -> None:
-    """What was just put under these names is what the page holds."""
+def keep(page: str, names: Iterable[str]) -> None:
+    """What was just put under these names is what the page holds, even if it is left before it runs again."""
     copies = _copies(page)
     copies.update({name: st.session_state[name] for name in names if name in st.session_state})
 

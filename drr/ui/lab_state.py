@@ -58,6 +58,7 @@ DEFAULTS: dict[str, object] = {
     "lab:speedup": 1.0,
     "lab:cursor_rule": "documented",
     "lab:arbiter": "drr",
+    "lab:arrival_mode": "bypass",
     "lab:seed": 0,
     "lab:scenario": "premium_burst",
     "lab:revision": 0,
@@ -86,6 +87,7 @@ _CLUSTER_WIDGETS = {
     "changes": "lab:changes",
     "cursor_rule": "lab:cursor_rule",
     "arbiter": "lab:arbiter",
+    "arrivals": "lab:arrival_mode",
     "arrival_speedup_ratio": "lab:speedup",
     "seed": "lab:seed",
 }

@@ -46,6 +46,7 @@ def prepare() -> None:
         state[_OPENED] = asked
         state[_LESSON] = _asked_number(asked[0])
         state[_TEACHER] = asked[1] == "1"
+        held.keep("Learn", (_LESSON, _TEACHER))
     learn_style.apply()
 
 

@@ -62,6 +62,7 @@ def prepare() -> None:
         state[_STARTED] = "moment" in link or state[_SPEAKER]
         state[_ROUND] = 0
         state[_SCENE] = SPIKE if link.get("moment") in _spike_names() else BURST
+        held.keep("Premium demo", first)
 
 
 def is_speaker_mode() -> bool:

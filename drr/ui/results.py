@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 import streamlit as st
 
-from drr.analysis.outcomes import class_figures, other_rule_line, result_line
+from drr.analysis.outcomes import class_figures, other_rule_line, result_line, size_facts
 from drr.simulation.recording import Run
 from drr.ui.look import plain
 
@@ -24,11 +24,7 @@ def show_line(run: Run) -> None:
         _LINES[run] = result_line(run), other_rule_line(run)
     line, other_line = _LINES[run]
     st.subheader(plain(line), anchor=False)
-    workers = len(run.endpoint_names)
-    facts = (
-        f"{len(run.requests):,} requests · {len(run.class_names)} classes · "
-        f"{workers} worker{'s' if workers != 1 else ''} · {RULES[run.cursor_rule]}"
-    )
+    facts = " · ".join((*size_facts(run), RULES[run.cursor_rule]))
     st.caption(f"{plain(facts)} · **{plain(other_line)}**")
 
 

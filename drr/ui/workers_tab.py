@@ -9,6 +9,7 @@ import streamlit as st
 
 from drr.analysis.load import OfferedLoad, load_sentence
 from drr.errors import DrrError, WorkloadError
+from drr.router.router import ARRIVAL_MODES, ArrivalMode
 from drr.scheduler.ring import CURSOR_RULES
 from drr.ui import workers_timing, workload_spec
 from drr.ui.lab_state import LARGEST_NUMBER
@@ -19,6 +20,11 @@ from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload
 RULE_TEXTS = {
     "documented": "as Dynamo documents it",
     "carry": "as the shipped router does it (carry)",
+}
+
+ARRIVAL_TEXTS: dict[ArrivalMode, str] = {
+    "bypass": "goes past the ring (offline replay)",
+    "through_ring": "goes through the ring (live service)",
 }
 
 
@@ -57,7 +63,14 @@ def show(experiment: Experiment | None) -> None:
                 write_changes,
                 "overload 0 @ 5 s\nrecover 0 @ 8 s\nleave 1 @ 10 s\njoin 1 @ 20 s",
             )
-    with st.expander("Seed" if is_typed else "Arrival speed-up, seed"):
+    with st.expander("Arrivals, seed" if is_typed else "Arrivals, speed-up, seed"):
+        st.selectbox(
+            "A request that need not wait",
+            ARRIVAL_MODES,
+            key="lab:arrival_mode",
+            format_func=ARRIVAL_TEXTS.__getitem__,
+            help="Outside the ring a request costs its class nothing.",
+        )
         left, right = st.columns(2)
         _count(left, "Seed (ties)", "lab:seed", 0, "Breaks ties between equally cheap workers.")
         if not is_typed:

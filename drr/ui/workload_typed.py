@@ -9,7 +9,7 @@ import streamlit as st
 
 from drr.policy import Diagnostic
 from drr.simulation.recording import Run
-from drr.simulation.state import StepKind
+from drr.simulation.state import DISPATCH_KINDS
 from drr.ui import workload_findings
 from drr.ui.lab_state import STAGE
 from drr.ui.player.component import current_view, go_to
@@ -71,8 +71,7 @@ def _at_the_playhead(experiment: Experiment, typed: TypedWorkload) -> None:
 
 def dispatches_at(run: Run, step: int) -> int:
     """How many requests had been dispatched right after a step."""
-    kinds = run.kinds[: step + 1]
-    return sum(kind in (StepKind.BYPASSED, StepKind.DECISION, StepKind.HEAD_ERROR) for kind in kinds)
+    return sum(kind in DISPATCH_KINDS for kind in run.kinds[: step + 1])
 
 
 def is_held(run: Run, step: int, worker: int) -> bool:

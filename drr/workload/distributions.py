@@ -122,28 +122,42 @@ def _table(distribution: Zipf | Empirical) -> tuple[list[int] | range, list[floa
 
 
 def mean(distribution: Distribution, least: int = 0) -> float:
-    """The expected draw, without the rounding to whole numbers; bounds count."""
+    """The expected draw of :func:`sampler` with the same ``least``, but for the rounding to whole numbers."""
     match distribution:
         case Fixed(value):
             return float(max(value, least))
         case Uniform(low, high):
-            return (low + high) / 2
+            below = min(max(least - low, 0), high - low + 1)
+            return (below * least + (low + below + high) / 2 * (high - low + 1 - below)) / (high - low + 1)
         case Lognormal(median, sigma, lowest, highest):
             return _lognormal_mean(median, sigma, max(least, lowest or 0), highest)
         case Exponential(average, highest):
+            if highest is not None and highest <= least:
+                return float(least)
             # Integral of the survival function from 0 to the upper bound, the lower bound added to where it is zero.
             cut = 0.0 if highest is None else math.exp(-highest / average)
             return least + average * (math.exp(-least / average) - cut)
-        case Bimodal(low, high, high_share, _):
-            return high_share * high + (1 - high_share) * low
+        case Bimodal(low, high, high_share, spread):
+            of_low, of_high = (_even_mean(centre, centre * spread, least) for centre in (low, high))
+            return high_share * of_high + (1 - high_share) * of_low
         case Zipf() | Empirical():
             values, upto = _table(distribution)
             before = [0.0, *upto[:-1]]
-            return sum(v * (b - a) for v, a, b in zip(values, before, upto, strict=True)) / upto[-1]
+            return sum(max(v, least) * (b - a) for v, a, b in zip(values, before, upto, strict=True)) / upto[-1]
+
+
+def _even_mean(centre: float, reach: float, least: int) -> float:
+    """Mean of what varies evenly by up to ``reach``, where everything below ``least`` counts as that."""
+    low, high = centre - reach, centre + reach
+    if least >= high or least <= low:
+        return max(centre, float(least))
+    return ((least - low) * least + (high * high - least * least) / 2) / (high - low)
 
 
 def _lognormal_mean(median: int, sigma: float, lowest: int, highest: int | None) -> float:
-    """Mean of a lognormal draw that is cut at both bounds."""
+    """Mean of a lognormal draw that is cut at both bounds; the lower one holds where they cross."""
+    if highest is not None and highest <= lowest:
+        return float(lowest)
     if not sigma:
         return float(max(lowest, min(median, math.inf if highest is None else highest)))
     normal = NormalDist()

@@ -9,7 +9,7 @@ import hashlib
 import json
 import reprlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import ClassVar, get_args
 
 from drr.errors import TooManyRequestsError, WorkloadError
@@ -17,12 +17,14 @@ from drr.policy import load_policy
 from drr.policy.schema import Profile, synthetic_profile
 from drr.router.endpoints import Worker
 from drr.router.requests import RequestTable
+from drr.router.router import ARRIVAL_MODES, ArrivalMode
 from drr.scheduler.arbiters import ARBITERS, ArbiterName
 from drr.scheduler.ring import CURSOR_RULES, CursorRule
 from drr.simulation.cluster import Change, TimedChange
-from drr.simulation.engine_options import EngineOptions, timing_mapping
+from drr.simulation.engine_options import SPEEDUPS, EngineOptions, in_speedup_range, timing_mapping
 from drr.simulation.manual import Capacity, run_manual
 from drr.simulation.recording import Run
+from drr.simulation.replay import Progress as Progress
 from drr.simulation.replay import replay
 from drr.workload.generate import generate
 from drr.workload.mapping import ClassMapping
@@ -31,8 +33,6 @@ from drr.workload.trace_workload import TraceWorkload as TraceWorkload
 from drr.workload.trace_workload import window_of
 from drr.workload.traces_formats import TraceSpec
 from drr.workload.typed import load_typed
-
-Progress = Callable[[int, int], object]
 
 MAX_ENDPOINTS = 10_000
 """Endpoints of one run: the router looks at each of them for every request."""
@@ -81,12 +81,15 @@ class Experiment:
     dp_size: int = 1
     """dp ranks of every worker, each an endpoint of its own."""
     taints: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """Taints of workers, by worker id."""
+    """Taints of workers, by worker id; of those that join later, too."""
     changes: tuple[TimedChange, ...] = ()
     """Workers that come, go or are overloaded during a run on the mock engines."""
     engine: EngineOptions = field(default_factory=EngineOptions)
     cursor_rule: CursorRule = "documented"
     arbiter: ArbiterName = "drr"
+    arrivals: ArrivalMode = "bypass"
+    """Whether a request that need not wait goes out at once, as in the offline replay, or by an arbitration call, as in
+    the live service. Typed queues of capacity ``open`` and ``one`` always go through the ring."""
     arrival_speedup_ratio: float = 1.0
     seed: int = 0
 
@@ -107,13 +110,22 @@ class Experiment:
         if self.workers * self.dp_size > MAX_ENDPOINTS:
             found = f"{self.workers:,} workers with {self.dp_size:,} dp ranks each"
             raise WorkloadError(f"{found} are given; at most {MAX_ENDPOINTS:,} endpoints are allowed")
-        tokens = self.engine.max_num_batched_tokens
         taints = {worker: frozenset(names) for worker, names in self.taints}
-        none: frozenset[str] = frozenset()
-        return tuple(
-            Worker(i, self.dp_size, max_num_batched_tokens=tokens, taints=taints.get(i, none))
-            for i in range(self.workers)
-        )
+        return tuple(self._worker(number, taints) for number in range(self.workers))
+
+    def _worker(self, number: int, taints: Mapping[int, frozenset[str]]) -> Worker:
+        tokens = self.engine.max_num_batched_tokens
+        return Worker(number, self.dp_size, max_num_batched_tokens=tokens, taints=taints.get(number, frozenset()))
+
+    def _whole_changes(self) -> list[TimedChange]:
+        """The changes; a worker that joins by its id alone and was not there from the start has its taints."""
+        taints = {worker: frozenset(names) for worker, names in self.taints if worker >= self.workers}
+        return [
+            replace(timed, change=replace(timed.change, worker=self._worker(timed.change.worker_id, taints)))
+            if timed.change.what == "join" and timed.change.worker in taints
+            else timed
+            for timed in self.changes
+        ]
 
     def run(self, progress: Progress | None = None, *, max_requests: int | None = None, record: bool = True) -> Run:
         """Run it. ``progress(over, total)`` may raise to end the run early.
@@ -135,22 +147,25 @@ class Experiment:
             arrival_speedup_ratio=self.arrival_speedup_ratio,
             cursor_rule=self.cursor_rule,
             arbiter=self.arbiter,
+            arrivals=self.arrivals,
             seed=self.seed,
-            changes=self.changes,
+            changes=self._whole_changes(),
             record=record,
             progress=progress,
         )
 
     def _run_typed(self, typed: TypedWorkload) -> Run:
         queues = load_typed(typed.text, self.profile() if self.policy_text.strip() else None)
+        arrivals = self.arrivals if typed.capacity == "policy" else "through_ring"
         return run_manual(
             queues.profile,
             queues.requests,
-            queues.script_for(typed.capacity, self.cluster()),
+            queues.script_for(typed.capacity, self.cluster(), arrivals),
             workers=self.cluster(),
             capacity=typed.capacity,
             cursor_rule=self.cursor_rule,
             arbiter=self.arbiter,
+            arrivals=arrivals,
             seed=self.seed,
         )
 
@@ -268,8 +283,8 @@ def _whole(least: int) -> Callable[[object], int]:
 
 
 def _ratio(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError(f"{_shown(value)} is no number above 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not in_speedup_range(value):
+        raise ValueError(f"{_shown(value)} given, {SPEEDUPS} is allowed")
     return float(value)
 
 
@@ -332,6 +347,7 @@ _EXPERIMENT_FIELDS: dict[str, Check] = {
     "taints": _taints,
     "changes": _changes,
     "arbiter": _one_of(tuple(ARBITERS)),
+    "arrivals": _one_of(ARRIVAL_MODES),
     "engine": _mapping(EngineOptions.from_mapping),
     "cursor_rule": _one_of(CURSOR_RULES),
     "arrival_speedup_ratio": _ratio,

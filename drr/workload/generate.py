@@ -89,7 +89,7 @@ def generate(spec: WorkloadSpec, progress: Progress | None = None) -> RequestTab
 
 
 def expected_requests(spec: WorkloadSpec) -> int:
-    """About how many requests a spec gives; exact where every stream has a number of requests and no duration."""
+    """About how many requests a spec gives; exact where nothing but its number of requests ends a stream."""
     return sum(_expected(stream) for stream in spec.streams)
 
 
@@ -131,7 +131,7 @@ def _sessions(spec: WorkloadSpec, index: int) -> Iterator[_Session]:
     left = math.inf if stream.requests is None else stream.requests
     arrivals = stream.arrivals
     if isinstance(arrivals, ClosedLoop):
-        yield from _closed_loop(stream, index, aspects, row)
+        yield from _closed_loop(stream, index, aspects, row, prompts=prompts)
         return
     until = math.inf if stream.duration_ms is None else stream.duration_ms
     # Rounded to microseconds: a time in a file is the very number that was drawn.
@@ -151,7 +151,7 @@ def _sessions(spec: WorkloadSpec, index: int) -> Iterator[_Session]:
 
 
 def _closed_loop(
-    stream: Stream, index: int, aspects: _Aspects, row: Callable[[float | None], _Row]
+    stream: Stream, index: int, aspects: _Aspects, row: Callable[[float | None], _Row], *, prompts: Prompts
 ) -> Iterator[_Session]:
     """One session per client: it thinks, sends, waits for the end, and so on; requests are spread evenly."""
     assert isinstance(stream.arrivals, ClosedLoop)
@@ -163,6 +163,7 @@ def _closed_loop(
     for number, (start_ms, client) in enumerate(starts):
         rows = [row(None)]
         rows += [row(float(think())) for _ in range(each + (client < more) - 1)]
+        prompts.end()
         yield float(start_ms), number, index, rows
 
 

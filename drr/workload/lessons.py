@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from drr.errors import WorkloadError
-from drr.policy.samples import sample
 from drr.scheduler.ring import CursorRule
-from drr.simulation.engine_options import EngineOptions
 from drr.simulation.manual import Capacity
+from drr.workload import scenario_data as data
 from drr.workload.experiment import Experiment, SpecWorkload, TypedWorkload
 
 MOST_WORDS = 120
@@ -98,7 +97,7 @@ LESSONS = (
         "That makes DRR fair with requests of any size: what a class cannot spend now, it spends later.\n\n"
         "A was granted 60, paid 25 and kept 35, because its next request costs 45. Then B and C had their turns. "
         "Now the ring is back at A.",
-        _typed("A (60): 25 45 10\nB (60): 50 30\nC (60): 20 20 20 20\n"),
+        _typed(data.LECTURE),
         Question("deficit", 6, "A sends its request of 45. What is A's deficit then?", "A"),
     ),
     Lesson(
@@ -110,7 +109,7 @@ LESSONS = (
         "minus deficit, divided by quantum, rounded up**, takes the smallest number, and grants so many **virtual"
         " rounds at once to everybody**. Then the first in the ring that can pay goes.\n\n"
         "After the first round `standard` has 1,000 and needs 6 more. What does `latency` need?",
-        _typed("standard (1000): 7000\nlatency (2000): 9000 2000\n"),
+        _typed(data.OVERSIZED),
         Question("class", 1, "Which class is served first?"),
     ),
     Lesson(
@@ -177,9 +176,9 @@ LESSONS = (
         "once, and it held 2,048; the other two wait. Now the first prompt is done, and the worker holds 1,536: "
         "exactly the threshold.",
         Experiment(
-            policy_text=sample("premium_4_to_1").text(),
+            policy_text=data.PREMIUM,
             workload=SpecWorkload(_SIX_AT_ONCE),
-            engine=EngineOptions(max_num_seqs=4, block_size=512, num_gpu_blocks=100_000, enable_prefix_caching=False),
+            engine=data.FOUR_SEQUENCES,
         ),
         Question("class", 1, "Which class is served by the call that follows?"),
     ),

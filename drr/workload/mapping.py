@@ -7,7 +7,7 @@ import random
 import reprlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import accumulate
 from math import isfinite
@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from drr.errors import WorkloadError
 from drr.policy.schema import Profile
 from drr.router.requests import RequestTable
+from drr.workload.traces_edit import session_heads
 from drr.workload.traces_reading import names_text
 
 MappingKind = Literal["as_written", "first_block", "column", "length", "percentage", "round_robin"]
@@ -121,7 +122,7 @@ def apply(
             made = _drawn(mapping, table, headers)
         case "round_robin":
             _need(1, headers, "in turn")
-            heads = _session_heads(table)
+            heads = session_heads(table)
             turn = {row: number for number, row in enumerate(dict.fromkeys(heads))}
             made = [headers[turn[row] % len(headers)] for row in heads]
     return replace(table, policy_header=made)
@@ -166,19 +167,13 @@ def _need(count: int, headers: Sequence[str], what: str) -> None:
         )
 
 
-def _session_heads(table: RequestTable) -> list[int]:
-    """Per row the first row of its session, itself where it has none."""
-    first: dict[Hashable, int] = {}
-    return [row if session is None else first.setdefault(session, row) for row, session in enumerate(table.session)]
-
-
 def _drawn(mapping: ClassMapping, table: RequestTable, headers: Sequence[str]) -> list[str | None]:
     limits = list(accumulate(mapping.percents))
     if limits[-1] >= PERCENT - _SLACK:  # 100 in all leaves nothing to the default, whatever the rounding
         limits[-1] = PERCENT
     ends: list[str | None] = [*headers[: len(limits)], mapping.default]
     generator = random.Random(mapping.seed)
-    heads = _session_heads(table)
+    heads = session_heads(table)
     # One draw per session, in order of first rows: cutting off the end of a trace changes nothing before it.
     header_of = {row: ends[bisect_right(limits, generator.random() * PERCENT)] for row in dict.fromkeys(heads)}
     return [header_of[row] for row in heads]

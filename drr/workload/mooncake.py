@@ -122,9 +122,8 @@ class MooncakeTaker:
         elif delay_ms is not None:
             if delay_ms < 0:
                 raise BadRowError(f"delay is {delay_ms:g}; at least 0 ms is allowed")
-        elif timestamp_ms is None:
-            raise BadRowError("timestamp and delay are missing; a later turn of a session needs one of them")
-        elif timestamp_ms < last[session]:
+        # A turn with neither follows the one before at once.
+        elif timestamp_ms is not None and timestamp_ms < last[session]:
             raise BadRowError(
                 f"timestamp is {timestamp_ms:g}, before that of the session's turn before ({last[session]:g})"
             )

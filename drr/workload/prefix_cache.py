@@ -117,7 +117,7 @@ def bounded_caches(
             continue
         chain = tuple(identities.chain(isl, table.hash_ids[row]))
         hits = pool.hits(chain, isl // block_size if output == 0 else (isl - 1) // block_size)
-        cold += bool(chain) and not hits
+        cold += bool(chain) and not pool.hits(chain, 1)  # the last block may be there and not be reused
         cached[row] = hits * block_size
         chain += tuple(identities.fresh() for _ in range(computed // block_size - len(chain)))
         pool.grow(row, -(-isl // block_size), chain, hits)

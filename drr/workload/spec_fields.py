@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from drr.policy.diagnostics import Position, Severity, joined, quoted
+from drr.policy.diagnostics import joined, quoted
 from drr.policy.fields import Field, FieldReader, Given, closest, code_list
 from drr.policy.yaml12 import Node, Scalar
 from drr.workload import arrivals, distributions, spec
@@ -24,11 +24,8 @@ MAX_ZIPF_STEPS = 100_000
 class SpecReader(FieldReader):
     """Reads typed fields as policy files do; its findings do not speak of the router, which never sees a spec."""
 
-    def note(self, severity: Severity, at: Position, path: str, message: str, **more: Any) -> None:
-        """Add one finding."""
-        message = message.replace(" is text to the router", " is text")
-        message = message.replace("`<<`: the router reads YAML 1.2, which has", "`<<`: YAML 1.2 has")
-        FieldReader.note(self, severity, at, path, message, **more)
+    IS_TEXT = "is text"
+    NO_MERGE_KEYS = "YAML 1.2 has no merge keys"
 
 
 # Scalars
@@ -38,11 +35,7 @@ def whole(least: int, most: int) -> Read:
     """A reader of whole numbers within bounds."""
 
     def read(reader: FieldReader, node: Node, path: str) -> int | None:
-        value = reader.whole(node, path)
-        if value is None or least <= value <= most:
-            return value
-        reader.refuse(node.position, path, f"{value:,} is out of range", f"a whole number from {least:,} to {most:,}")
-        return None
+        return reader.whole(node, path, least, most)
 
     return read
 
@@ -55,7 +48,7 @@ def number(low: float, high: float, *, above: bool = False) -> Read:
         value = reader.decimal(node, path)
         if value is None or (low <= value <= high and not (above and value == low)):
             return value
-        reader.refuse(node.position, path, f"{value:g} is out of range", allowed)
+        reader.refuse(node.position, path, f"{value:,.15g} is out of range", allowed)
         return None
 
     return read
@@ -305,10 +298,13 @@ CACHE_HITS: dict[str, Read] = {
 # Streams
 
 
+def _part(make: Callable[..., Any], key: str, read_value: Read, what: str) -> Read:
+    return built(make, {"share": Field(SHARE), key: Field(read_value)}, what)
+
+
 def _mix(make: Callable[..., Any], key: str, read_value: Read, what: str) -> Read:
     """A reader of lists of shares with a value each; together they take at most everything."""
-    item = built(make, {"share": Field(SHARE), key: Field(read_value)}, what)
-    items = listed(item, f"the list of {what}")
+    items = listed(_part(make, key, read_value, what), f"the list of {what}")
 
     def read(reader: FieldReader, node: Node, path: str) -> Any:
         found = items(reader, node, path)
@@ -318,10 +314,6 @@ def _mix(make: Callable[..., Any], key: str, read_value: Read, what: str) -> Rea
         return found
 
     return read
-
-
-def _part(make: Callable[..., Any], key: str, read_value: Read, what: str) -> Read:
-    return built(make, {"share": Field(SHARE), key: Field(read_value)}, what)
 
 
 _NAME = Field(FieldReader.text, required=False, nullable=True)

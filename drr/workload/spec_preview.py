@@ -13,14 +13,14 @@ from drr.errors import WorkloadError
 from drr.workload.arrivals import Burst, ClosedLoop, OpenArrivals, expected_arrivals
 from drr.workload.distributions import Fixed
 from drr.workload.generate import expected_requests, generate
-from drr.workload.spec import Stream, WorkloadSpec
+from drr.workload.spec import SessionHits, Stream, WorkloadSpec
+from drr.workload.spec_fields import LONGEST_MS
 from drr.workload.spec_reading import NO_HEADER_NAME
 
 BINS = 60
 _SAMPLE = 600
 _SAMPLE_IN_ALL = 6_000
 _SAMPLE_AT_LEAST = 20
-_LONGEST_MS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,16 @@ def preview_spec(spec: WorkloadSpec) -> SpecPreview:
 def _is_certain(stream: Stream) -> bool:
     """Whether the numbers of requests and tokens do not depend on the seed."""
     fixed = isinstance(stream.input_tokens, Fixed) and isinstance(stream.output_tokens, Fixed)
+    grows = isinstance(stream.cache_hits, SessionHits)
     mixed = stream.missing_header_share or stream.unknown_header_share
-    return fixed and stream.requests is not None and stream.duration_ms is None and not mixed
+    all_come = stream.requests is not None and stream.duration_ms is None and not _ends_by_itself(stream)
+    return fixed and all_come and not grows and not mixed
+
+
+def _ends_by_itself(stream: Stream) -> bool:
+    """Whether the arrivals may end before all requests are made: a ramp down to 0, a spike over 0."""
+    arrivals = stream.arrivals
+    return not isinstance(arrivals, ClosedLoop) and math.isfinite(expected_arrivals(arrivals, math.inf))
 
 
 def _look_at(spec: WorkloadSpec, stream: Stream, most: int) -> _StreamPreview:
@@ -120,7 +128,7 @@ def _end_ms(stream: Stream, arrivals: OpenArrivals, requests: int) -> float:
     """When the last arrival of an open stream is expected, on the workload's clock; 0 for a burst."""
     if isinstance(arrivals, Burst):
         return 0.0
-    low, high = 0.0, _LONGEST_MS if stream.duration_ms is None else stream.duration_ms
+    low, high = 0.0, LONGEST_MS if stream.duration_ms is None else stream.duration_ms
     if stream.requests is None:
         return stream.start_ms + high
     for _ in range(60):

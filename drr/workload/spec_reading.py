@@ -59,10 +59,11 @@ def read_spec(text: str | bytes, *, source: str = "workload") -> SpecReading:
         spec = _read_document(reader, yaml12.compose(clean))
     except YamlSyntaxError as error:
         message = error.message.replace(", and the router takes only one", "")
-        reader.diagnostics.append(Diagnostic("error", error.line, error.column, "", message, error.allowed))
+        problem = Diagnostic("error", error.line, error.column, "", message, error.allowed, error.suggestion)
+        reader.diagnostics.append(problem)
     except TooManyProblemsError:
         spec = None
-    found = tuple(sorted(reader.diagnostics, key=lambda each: (each.line, each.column)))
+    found = reader.finished()
     if any(each.severity == "error" for each in found):
         spec = None
     return SpecReading(source, spec, found, reader.positions)

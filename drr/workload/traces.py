@@ -16,7 +16,7 @@ from pathlib import Path
 from drr.errors import WorkloadError
 from drr.workload.mooncake import BATCH_LINES, MooncakeTaker, add_columns, append_row, read_mooncake
 from drr.workload.trace_stats import rows_earlier_than_before
-from drr.workload.traces_formats import TraceSpec, cells_of, column_names, look_at
+from drr.workload.traces_formats import NEEDED, TraceSpec, cells_of, column_names, look_at
 from drr.workload.traces_json import parse_row
 from drr.workload.traces_lines import TraceSource, refuse_broken_text, trace_lines
 from drr.workload.traces_reading import BadRowError, RowProblem, TraceReading, counted, names_text
@@ -60,7 +60,7 @@ def read_trace(
     else:
         reading = TraceReading(block_size_tokens=spec.block_size_tokens)
         taker = _MooncakeTimes(reading, spec) if spec.format == "mooncake" else _Taker(reading, spec)
-        take = taker.take_json if spec.is_json else taker.take_cells
+        take = taker.take_cells if isinstance(taker, _Taker) and not spec.is_json else taker.take_json
         for number, line in enumerate(trace_lines(source), start=1):
             if progress is not None and number % BATCH_LINES == 0:
                 progress(number)
@@ -114,8 +114,6 @@ class _MooncakeTimes:
         self._rows.take(row, line)
         self._reading.clock_start_ns = self._clock.start_ns
 
-    take_cells = take_json
-
     def notes(self) -> list[str]:
         return []
 
@@ -128,7 +126,7 @@ class _Taker:
         self._spec = spec
         self._field_of = {column: ours for ours, column in spec.columns}
         self._column_of = dict(spec.columns)
-        for needed in ("timestamp", "input_length"):
+        for needed in NEEDED:
             if needed not in self._column_of:
                 raise WorkloadError(f"trace column mapping: no column is named for {needed}")
         self._clock = _Clock(spec, self._column_of["timestamp"])
@@ -136,7 +134,6 @@ class _Taker:
         self._roots: dict[str, str] = {}
         self._empty_rows = 0
         self._empty_cached = 0
-        self._last_turn_ms: dict[object, object] = {}
 
     def take_json(self, text: str, line: int) -> None:
         """Take a JSON object."""
@@ -188,11 +185,7 @@ class _Taker:
         session = values.pop("session_id", None)
         name = values.pop("name", None)
         cached = values.pop("cached_tokens", None)
-        if self._spec.closed_loop:
-            session = extra.get("chat", session)
-            values["session_id"] = session
-            self._refuse_early_turn(session, values["timestamp"])
-        elif session is not None:
+        if session is not None:
             extra = {**extra, "session": session}
         if not is_cell and cached is not None and (type(cached) is not int or cached < 0):
             raise BadRowError(
@@ -212,12 +205,6 @@ class _Taker:
         rest = {key: value if value != "" else None for key, value in row.items() if key not in self._field_of}
         add_columns(reading, {**rest, **extra})
 
-    def _refuse_early_turn(self, session: object, stamp: object) -> None:
-        last = self._last_turn_ms.get(session)
-        if session is not None and isinstance(last, float) and isinstance(stamp, float) and stamp < last:
-            raise BadRowError(f"this turn of session {session} is earlier than the turn before")
-        self._last_turn_ms[session] = stamp
-
     def _in_words_of_the_file(self, message: str) -> str:
         ours = message.split(" ", 1)[0]
         column = self._column_of.get(ours, ours)
@@ -232,7 +219,7 @@ class _Taker:
             notes.append(f"cached tokens empty in {counted(self._empty_cached, 'row')}: read as 0")
         if self._empty_rows:
             notes.append(f"{counted(self._empty_rows, 'row')} with nothing but empty cells ignored")
-        if not self._spec.closed_loop and ("session_id" in self._column_of or self._roots):
+        if "session_id" in self._column_of or self._roots:
             notes.append(
                 "sessions are kept as a column; requests arrive at their timestamps, not after the turn before"
             )
@@ -261,7 +248,7 @@ def _order_notes(reading: TraceReading) -> Iterator[str]:
         yield f"time 0 is {start:%Y-%m-%d %H:%M:%S} (UTC where the file names no zone)"
     early = rows_earlier_than_before(stamps)
     if early:
-        yield f"{counted(early, 'row')} earlier than the row before: requests arrive by time, equal times in file order"
+        yield f"{counted(early, 'row')} earlier than one above: requests arrive by time, equal times in file order"
     shared = len(stamps) - len(set(stamps))
     if shared:
         yield f"{counted(shared, 'row')} at the same time as an earlier one: they arrive in file order"

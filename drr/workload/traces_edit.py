@@ -25,17 +25,10 @@ def first_arrival_ms(table: RequestTable) -> float:
 
 def _heads(table: RequestTable) -> list[int]:
     """Rows that arrive at their timestamp: those without a session, and the first of every session."""
-    seen: set[str] = set()
-    heads = []
-    for row, session in enumerate(table.session):
-        if session is None or session not in seen:
-            heads.append(row)
-        if session is not None:
-            seen.add(session)
-    return heads
+    return [row for row, head in enumerate(session_heads(table)) if row == head]
 
 
-def _head_of(table: RequestTable) -> list[int]:
+def session_heads(table: RequestTable) -> list[int]:
     """Per row the first row of its session, itself where it has none."""
     first: dict[str, int] = {}
     return [row if name is None else first.setdefault(name, row) for row, name in enumerate(table.session)]
@@ -76,7 +69,7 @@ def cut_window(reading: TraceReading, from_ms: float, to_ms: float) -> TraceRead
         )
     table = reading.requests
     start = first_arrival_ms(table)
-    heads = _head_of(table)
+    heads = session_heads(table)
     rows = [row for row, head in enumerate(heads) if from_ms <= (table.timestamp_ms[head] or 0.0) - start < to_ms]
     if not rows:
         until = "on" if to_ms == math.inf else f"to {to_ms:,.0f} ms"
@@ -123,7 +116,7 @@ def spread_ticks(reading: TraceReading, tick_ms: float | None = None) -> TraceRe
     for (_, rows), gap in zip(groups, gaps, strict=True):
         step = (gap if tick_ms is None else min(gap, tick_ms)) / len(rows)
         moved_ms.update((row, position * step) for position, row in enumerate(rows))
-    heads = _head_of(table)
+    heads = session_heads(table)
     moved = sum(1 for shift in moved_ms.values() if shift)
     note = f"{counted(moved, 'request')} spread over the tick: these times are made up, the trace has equal ones"
     return _with_times(reading, lambda row, ms: ms + moved_ms[heads[row]], note)

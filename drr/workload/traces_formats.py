@@ -61,7 +61,7 @@ _MOONCAKE_NAMES = (
     {"output_length", "output_tokens"},
     {"timestamp", "created_time"},
 )
-_DELIMITERS = ",;\t|"
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class TraceSpec:
     """How a trace file is to be read.
 
     ``columns`` says which column of the file holds which of our fields (:data:`FIELD_NAMES`); Mooncake files have fixed
-    names. ``block_size_tokens`` is the size of the blocks in ``hash_ids``. ``closed_loop`` makes turns of one session
-    wait for each other as in the real replay; without it they arrive at their timestamps (Mooncake files are always
-    read as the replay reads them). ``why_unit`` says where the time unit comes from.
+    names. ``block_size_tokens`` is the size of the blocks in ``hash_ids``. Turns of one session wait for each other in
+    Mooncake files, as in the real replay; in others they arrive at their timestamps. ``why_unit`` says where the time
+    unit comes from.
     """
 
     format: TraceFormat = "mooncake"
@@ -80,7 +80,6 @@ class TraceSpec:
     columns: tuple[tuple[str, str], ...] = ()
     delimiter: str = ","
     has_header: bool = True
-    closed_loop: bool = False
     why_unit: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +94,10 @@ class TraceSpec:
                 raise WorkloadError(f"trace {what} {value!r} is unknown; there are: {', '.join(map(str, allowed))}")
         if type(self.block_size_tokens) is not int or self.block_size_tokens < 1:
             raise WorkloadError(f"trace block_size_tokens is {self.block_size_tokens!r}; at least 1 is allowed")
+        if type(self.has_header) is not bool:
+            raise WorkloadError(f"trace has_header is {self.has_header!r}; true or false is allowed")
+        if not isinstance(self.why_unit, str):
+            raise WorkloadError(f"trace why_unit is {self.why_unit!r}; text is allowed")
 
     @property
     def is_json(self) -> bool:
@@ -109,6 +112,8 @@ class TraceSpec:
     @classmethod
     def from_mapping(cls, data: Mapping[str, object]) -> TraceSpec:
         """Read what :meth:`to_mapping` wrote; raises :class:`WorkloadError` for anything else."""
+        if data.get("closed_loop") is False:  # older specs say so, and nothing else is left of it
+            data = {key: value for key, value in data.items() if key != "closed_loop"}
         known = {f.name for f in fields(cls)}
         unknown = [key for key in data if key not in known]
         if unknown:
@@ -130,7 +135,10 @@ class TraceSpec:
 
 @dataclass(frozen=True, slots=True)
 class TraceLook:
-    """A first look at a file: how it would be read, its columns, its first rows, and needed fields without a column."""
+    """A first look at a file: how it would be read, its columns, its first rows, and needed fields without a column.
+
+    Every sample row has as many cells as there are columns, whatever stands in the file.
+    """
 
     spec: TraceSpec
     column_names: tuple[str, ...]
@@ -195,7 +203,8 @@ def _look_at_csv(lines: Sequence[str]) -> TraceLook:
     has_header = not any(is_number(cell) or is_date(cell) for cell in cells)
     names = column_names(cells, has_header)
     body = [cells_of(line, delimiter) or [] for line in lines[has_header:]]
-    samples = tuple(tuple(map(_printable, row)) for row in body[:SAMPLE_ROWS])
+    blank = [""] * len(names)
+    samples = tuple(tuple(map(_printable, [*row, *blank][: len(names)])) for row in body[:SAMPLE_ROWS])
     known = {_plain(name) for name in names}
     spec = TraceSpec("csv", columns=_match(names), delimiter=delimiter, has_header=has_header)
     if {"contexttokens", "generatedtokens"} <= known:

@@ -76,9 +76,10 @@ def copy_spec(reading: TraceReading) -> TraceSpec:
 
 
 def copy_lines(reading: TraceReading) -> Iterator[str]:
-    """A reading as JSONL with all its columns, so that it reads back the same.
+    """A reading as JSONL with all its columns, so that it reads back the same, but for names of rows beside sessions.
 
-    Sessions need the Mooncake format, which has no fixed cache hits: both together raise :class:`WorkloadError`.
+    Sessions need the Mooncake format. It has no names of rows, which are left out, and no fixed cache hits, which raise
+    :class:`WorkloadError`.
     """
     table = reading.requests
     fixed = [hit >= 0 for hit in table.cached_tokens]

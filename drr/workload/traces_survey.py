@@ -92,7 +92,7 @@ def survey(trace: TraceWorkload, profile: Profile | None, progress: Progress | N
         if progress is not None:
             progress(min(int(thousandths), _WHOLE), _WHOLE)
 
-    # How many lines there are is known only at the end; every line read halves what is left less and less.
+    # How many lines there are is known only at the end: n of them count as n / (n + 20,000) of the first half.
     whole = trace.whole(lambda lines: tell(_READ_SHARE * lines / (lines + 20_000)))
     tell(_READ_SHARE)
     part = trace.part_of(whole)

@@ -117,12 +117,18 @@ def _day_number(text: str) -> int | None:
 def ids_of_cell(column: str, text: str) -> list[int]:
     """Block ids from a cell: a JSON list, or whole numbers with spaces between them."""
     try:
-        ids = json.loads(text) if text.startswith("[") else [int(part) for part in text.split() if part.isascii()]
-    except ValueError:
+        ids = json.loads(text) if text.startswith("[") else list(map(_digits, text.split()))
+    except (ValueError, RecursionError):
         ids = None
-    if not isinstance(ids, list) or "_" in text:
+    if not isinstance(ids, list):
         raise BadRowError(f'{column} is "{text[:60]}"; a list like [3, 4, 5] or 3 4 5 is allowed')
     return ids
+
+
+def _digits(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(text)
+    return int(text)
 
 
 def epoch_unit(value: float) -> TimeUnit | None:

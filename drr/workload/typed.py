@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Literal
 
 from drr.errors import WorkloadError
 from drr.policy.diagnostics import Diagnostic, quoted
@@ -30,6 +29,7 @@ from drr.policy.fields import IDENTIFIER, IDENTIFIER_CHARACTERS, closest, code_l
 from drr.policy.profiles import QUEUE_POLICIES
 from drr.policy.schema import MAX_UNSIGNED, Profile, QueuePolicy
 from drr.router.requests import Constraint, RequestTable
+from drr.simulation.cluster import CHANGE_KINDS
 from drr.simulation.manual import Change, Finish
 from drr.workload.typed_queues import MS_PER_DISPATCH, TypedQueues, profile_of
 
@@ -50,14 +50,6 @@ MAX_REQUESTS = 1_000
 # Possessive, so that no line takes longer than its length.
 _HEAD = re.compile(r"\s*+(?P<name>[^\s:(]*+)\s*+(?:\((?P<options>[^)]*+)\)\s*+)?:")
 _CHANGE = re.compile(r"\s*+\*\s*+(?P<what>\S++)\s++(?P<worker>[0-9]{1,9}+)\s*+(?:@(?P<after>[0-9]{1,9}+))?\s*+")
-_CHANGES: tuple[Literal["hold", "free", "overload", "recover", "join", "leave"], ...] = (
-    "hold",
-    "free",
-    "overload",
-    "recover",
-    "join",
-    "leave",
-)
 _LARGEST = 10**15
 
 
@@ -99,9 +91,7 @@ def typed_profile(text: str) -> Profile:
 class _Line:
     """What the start of a line says."""
 
-    number: int
     name: str
-    column: int
     index: int | None
     """Class that the policy names here; None for a family, and where the text itself makes the classes."""
     header: str
@@ -168,26 +158,24 @@ class _Reader:
     def change(self, line: str, at: tuple[int, int]) -> None:
         """Read a line about a worker."""
         found = _CHANGE.fullmatch(line)
-        words = [*_CHANGES, "finish"]
+        words = [*CHANGE_KINDS, "finish"]
         if found is None or found["what"] not in words:
             hint = closest(found["what"], words) if found is not None else None
             allowed = f"`* WORD WORKER @n` with {code_list(words)}"
             self.error(at, "", f"{quoted(line.strip())} is no change of a worker", allowed, hint)
             return
         worker = int(found["worker"])
-        what = next((each for each in _CHANGES if each == found["what"]), None)
+        what = next((each for each in CHANGE_KINDS if each == found["what"]), None)
         self.changes.append((int(found["after"] or 0), Finish(worker=worker) if what is None else Change(what, worker)))
         self.change_places.append(at)
 
     def resolve(self, name: str, at: tuple[int, int]) -> _Line | None:
         """The policy header that leads to the class or family of this name."""
-        if self.profile is None:
-            return _Line(at[0], name, at[1], None, name)
-        if name in self.profile.families:
-            return _Line(at[0], name, at[1], None, name)
+        if self.profile is None or name in self.profile.families:
+            return _Line(name, None, name)
         for index, each in enumerate(self.profile.classes):
             if each.name == name:
-                return _Line(at[0], name, at[1], index, each.policy_family or each.name)
+                return _Line(name, index, each.policy_family or each.name)
         names = list(dict.fromkeys([*(c.name for c in self.profile.classes), *self.profile.families]))
         problem = f"the policy has no class or family {quoted(name)}"
         self.error(at, name, problem, code_list(names), closest(name, names))
@@ -199,9 +187,10 @@ class _Reader:
             self.unnamed_quantum.setdefault(name, name_at)
             return
         quantum: int | None = None
+        order: QueuePolicy | None = None
         for word in options.replace(",", " ").split():
-            if word in QUEUE_POLICIES:
-                self.orders[name] = "wspt" if word == "wspt" else "fcfs"
+            if word in QUEUE_POLICIES and order is None:
+                order = "wspt" if word == "wspt" else "fcfs"
             elif re.fullmatch(r"[0-9]{1,20}", word) and 1 <= int(word) <= MAX_UNSIGNED and quantum is None:
                 quantum = int(word)
             else:
@@ -214,11 +203,16 @@ class _Reader:
         if self.profile is None:
             if self.quanta.setdefault(name, quantum) != quantum:
                 self.error(at, name, f"{name} has the quantum {self.quanta[name]:,} on an earlier line", "one quantum")
+            if order is not None and self.orders.setdefault(name, order) != order:
+                self.error(at, name, f"{name} has the order {self.orders[name]} on an earlier line", "one order")
             return
-        wanted = {c.name: c.quantum for c in self.profile.classes if name in (c.name, c.policy_family)}
-        if wanted and set(wanted.values()) != {quantum}:
-            given = ", ".join(f"{key} {value:,}" for key, value in wanted.items())
+        meant = [each for each in self.profile.classes if name in (each.name, each.policy_family)]
+        if any(each.quantum != quantum for each in meant):
+            given = ", ".join(f"{each.name} {each.quantum:,}" for each in meant)
             self.error(at, name, f"the policy gives another quantum ({given})", "the policy's quantum, or none here")
+        if order is not None and any(each.queue_policy != order for each in meant):
+            given = ", ".join(f"{each.name} {each.queue_policy}" for each in meant)
+            self.error(at, name, f"the policy gives another order ({given})", "the policy's order, or none here")
 
     def entry(self, line: _Line, word: str, at: tuple[int, int]) -> None:
         """One request: a number and what follows it."""
@@ -242,7 +236,7 @@ class _Reader:
         if len(self.diagnostics) > before or not self.fits_class(line, found, label, at):
             return
         if len(self.requests) >= MAX_REQUESTS:
-            if len(self.requests) == MAX_REQUESTS and not any("too many" in d.message for d in self.diagnostics):
+            if not any("too many" in d.message for d in self.diagnostics):
                 self.error(at, label, "there are too many requests", f"{MAX_REQUESTS:,} typed requests")
             return
         self.requests.append(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 from drr.policy.schema import CacheBucket, PolicyClass, Profile, QueuePolicy
 from drr.router.endpoints import Worker
 from drr.router.requests import RequestTable
+from drr.router.router import ArrivalMode
 from drr.simulation.manual import Action, Arrive, At, Call, Capacity, Change, Drain, Finish, run_manual
-from drr.simulation.state import CALL_KINDS, StepKind
+from drr.simulation.state import CALL_KINDS, DISPATCH_KINDS, StepKind
 
 MS_PER_DISPATCH = 1000.0
 """The clock of a typed run: one second per step, so a priority jump of 2 s overtakes what came in the last two."""
@@ -49,16 +51,21 @@ class TypedQueues:
         """The script for :func:`~drr.simulation.manual.run_manual` with ``capacity="open"``."""
         return self.script_for("open")
 
-    def script_for(self, capacity: Capacity, workers: int | Sequence[Worker] = 1) -> list[Action]:
+    def script_for(
+        self, capacity: Capacity, workers: int | Sequence[Worker] = 1, arrivals: ArrivalMode = "through_ring"
+    ) -> list[Action]:
         """What happens, one step per second: with ``open`` capacity a call, else the end of the oldest request.
 
         What comes later comes as soon as at least so many dispatches were made; the script goes on until nothing does.
+        Dispatches are counted under the documented rule, DRR and seed 0, so that every rule and arbiter is shown on the
+        same script; another order of dispatches may make one more or less by then.
         """
+        how: dict[str, Any] = {"workers": workers, "capacity": capacity, "arrivals": arrivals}
         script: list[Action] = []
         clock = count(1)
         step: Action = Call() if capacity == "open" else Finish()
         for after in sorted({0, *self.after_dispatches, *(n for n, _ in self.changes)}):
-            script += self._steps(script, clock, step, (capacity, workers), after) if after else []
+            script += self._steps(script, clock, step, how, after) if after else []
             changes = [change for n, change in self.changes if n == after]
             # With open capacity the calls are the script's own, one a second.
             script += [replace(c, wait=True) if capacity == "open" and isinstance(c, Change) else c for c in changes]
@@ -66,21 +73,20 @@ class TypedQueues:
             script += [Arrive(row, wait=capacity != "policy") for row in rows]
             if capacity == "one":
                 script.append(Drain())
-        return script + self._steps(script, clock, step, (capacity, workers))
+        return script + self._steps(script, clock, step, how)
 
     def _steps(
         self,
         script: list[Action],
         clock: count[int],
         step: Action,
-        how: tuple[Capacity, int | Sequence[Worker]],
+        how: Mapping[str, Any],
         dispatches: int | None = None,
     ) -> list[Action]:
         """The steps to add until so many dispatches were made (None: until nothing goes any more), found by trying."""
-        capacity, workers = how
-        before = run_manual(self.profile, self.requests, script, workers=workers, capacity=capacity).n_steps
+        before = run_manual(self.profile, self.requests, script, **how).n_steps
         trial = [*script, *[step] * len(self.requests)]
-        run = run_manual(self.profile, self.requests, trial, workers=workers, capacity=capacity)
+        run = run_manual(self.profile, self.requests, trial, **how)
         needed = gone = 0
         for at, kind in enumerate(run.kinds):
             if gone == dispatches:
@@ -92,5 +98,5 @@ class TypedQueues:
                     needed += kind in CALL_KINDS
                 else:
                     needed += kind == StepKind.COMPLETION
-            gone += kind in (StepKind.DECISION, StepKind.BYPASSED)
+            gone += kind in DISPATCH_KINDS
         return [action for _ in range(needed) for action in (At(next(clock) * MS_PER_DISPATCH), step)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -28,8 +29,9 @@ from drr.analysis.compare import (
     with_seed,
 )
 from drr.analysis.fairness import fairness
-from drr.analysis.outcomes import class_figures, completed_first, shares
+from drr.analysis.outcomes import class_figures, completed_first, shares, shares_differ
 from drr.errors import WorkloadError
+from drr.policy import CacheBucket, PolicyClass, Profile
 from drr.router.requests import Constraint, RequestTable
 from drr.scheduler.arbiters import ARBITERS, ArbiterName
 from drr.simulation.manual import run_manual
@@ -284,6 +286,53 @@ def test_arbiters_policies_and_workers_are_named() -> None:
     assert "regular has quantum 128 in A and 512 in B." in text
     assert "A has 1 worker, B 2 workers." in text
     assert reasons(first, BURST.run()) == ["A and B are the same: same policy, same arbitration, same workers."]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda profile: replace(profile, buckets=(CacheBucket(0, "short"), CacheBucket(200, "long"))),
+            "the buckets (tokens) are short from 0, long from 100 in A; short from 0, long from 200 in B.",
+        ),
+        (
+            lambda profile: replace(profile, default_policy_family="batch"),
+            "the default family is chat in A and batch in B.",
+        ),
+        (
+            lambda profile: replace(profile, classes=profile.classes[::-1]),
+            "the ring order is chat-short, chat-long, batch-short, batch-long in A and "
+            "batch-long, batch-short, chat-long, chat-short in B.",
+        ),
+        (
+            lambda profile: replace(profile, classes=(replace(profile.classes[0], quantum=7), *profile.classes[1:])),
+            "chat-short has quantum 5 in A and 7 in B.",
+        ),
+    ],
+    ids=["buckets", "default family", "ring order", "quantum"],
+)
+def test_policies_that_differ_anywhere_are_not_said_to_be_the_same(
+    change: Callable[[Profile], Profile], said: str
+) -> None:
+    buckets = (CacheBucket(0, "short"), CacheBucket(100, "long"))
+    classes = tuple(
+        PolicyClass(f"{family}-{bucket.name}", 5, family, bucket.name)
+        for family in ("chat", "batch")
+        for bucket in buckets
+    )
+    profile = Profile("chat", buckets, classes)
+    runs = [run_manual(each, RequestTable(), []) for each in (profile, change(profile))]
+    assert reasons(*runs) == [said]
+    assert reasons(runs[0], runs[0]) == ["A and B are the same: same policy, same arbitration, same workers."]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_shares_are_compared_by_the_name_of_the_class(turned: bool) -> None:
+    table, script = queued_first({"A": [10] * 60, "B": [10] * 60})
+    order = {"B": 10, "A": 60} if turned else {"A": 60, "B": 10}
+    runs = [run_manual(ring_of(quanta), table, script) for quanta in ({"A": 60, "B": 10}, order)]
+    assert not shares_differ(*runs)
+    assert shares_differ(runs[0], run_manual(ring_of(dict.fromkeys(order, 10)), table, script))
 
 
 def test_the_text_diff_shows_changed_lines_and_nothing_for_equal_texts() -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from drr.analysis.doctor import Finding, findings
+from drr.analysis.doctor_requests import _overtaken
+from drr.analysis.doctor_survey import Survey
 from drr.policy import CacheBucket, PolicyClass, Profile
-from drr.router.endpoints import uniform_cluster
+from drr.router.endpoints import Worker, uniform_cluster
 from drr.router.requests import Constraint, RequestTable
 from drr.simulation.engine_options import EngineOptions
-from drr.simulation.manual import Arrive, Call, run_manual
+from drr.simulation.manual import Arrive, Call, Change, Finish, run_manual
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.simulation.state import StepKind
 from drr.workload.scenarios import build, scenario
+from tests.simulation.strategies import ManualInputs, manual_inputs
 
 ONE_SLOT = EngineOptions(max_num_seqs=1, block_size=64, num_gpu_blocks=100_000, enable_prefix_caching=False)
 ALL = (CacheBucket(0, "all"),)
@@ -129,6 +133,41 @@ def test_a_threshold_above_everything_that_comes_is_never_reached() -> None:
     assert finding.step is not None
     assert f"held {run.state_at(finding.step).endpoints[0].active_prefill_tokens:,} prefill" in finding.evidence
     assert found(run_of(TWO, *both(5)), "threshold_never_reached") is None
+
+
+def quiet(*changes: Change, workers: int = 2) -> Run:
+    """One request per class, far apart, and changes of the cluster in between: nothing ever waits."""
+    classes = profile(a_class("premium", 256, prefill_busy_threshold=5_000), a_class("regular", 64))
+    requests = table({"policy_header": "premium"}, {"policy_header": "regular"})
+    script = [Arrive(0), Finish(0), Arrive(1), Finish(1), *changes]
+    return run_manual(classes, requests, script, workers=workers, capacity="policy", arrivals="bypass")
+
+
+def test_a_worker_that_is_held_or_has_left_has_no_limit_to_reach() -> None:
+    """Class regular counts a worker as busy above 0 tokens, on those that can be reached."""
+    reached = "a worker counts as busy above 0. The quanta"
+    assert reached in the(quiet(), "threshold_never_reached").evidence
+    for changes in (
+        [Change("hold", 0)],
+        [Change("leave", 0)],
+        [Change("leave", 0), Change("hold", 1), Change("free", 1)],
+    ):
+        assert reached in the(quiet(*changes), "threshold_never_reached").evidence
+    for changes in ([Change("hold", 0), Change("hold", 1)], [Change("leave", 0), Change("leave", 1)]):
+        evidence = the(quiet(*changes), "threshold_never_reached").evidence
+        assert evidence.startswith("The fullest worker held 256 prefill tokens. The quanta")
+
+
+def test_the_limit_is_that_of_the_workers_that_are_there() -> None:
+    """By fraction of the batch: the worker with the small batch leaves, so its low limit is none any more."""
+    classes = profile(a_class("premium", 256, prefill_busy_threshold=None, prefill_busy_threshold_frac=1.0))
+    requests = table({"policy_header": "premium"})
+    workers = [Worker(0, max_num_batched_tokens=1_000), Worker(1, max_num_batched_tokens=3_000)]
+    for changes, limit in (([], "1,000"), ([Change("leave", 0)], "3,000"), ([Change("leave", 1)], "1,000")):
+        run = run_manual(
+            classes, requests, [Arrive(0), *changes], workers=workers, capacity="policy", arrivals="bypass"
+        )
+        assert f"busy above {limit}." in the(run, "threshold_never_reached").evidence
 
 
 def test_where_nothing_at_all_waits_it_is_a_warning() -> None:
@@ -300,6 +339,49 @@ def test_strict_priority_starves_low_tiers() -> None:
     assert "was passed by 15 later requests of a higher tier" in finding.evidence
     assert found(run_of(TWO, *low, *urgent[:5]), "strict_starves_low") is None
     assert found(build(scenario("strict_starves")), "strict_starves_low")
+
+
+def lanes_of(survey: Survey) -> list[list[int]]:
+    """The requests that waited, lane by lane, in order of enqueueing."""
+    lanes: dict[tuple[int, int], list[int]] = {}
+    for row, _ in sorted(survey.walked.arrival_step.items(), key=lambda pair: pair[1]):
+        if survey.run.outcome[row] == "queued":
+            lanes.setdefault((survey.run.class_index[row], survey.run.outcomes.lane[row]), []).append(row)
+    return list(lanes.values())
+
+
+@given(manual_inputs(most=40))
+def test_who_was_passed_by_how_many_is_that_of_the_definition(inputs: ManualInputs) -> None:
+    run = run_manual(inputs.profile, inputs.requests, inputs.script, **inputs.settings)
+    survey = Survey(run)
+    gone, tiers = survey.walked.gone_step, run.requests.strict_priority
+    for rows in lanes_of(survey):
+        expected = []
+        for place, row in enumerate(rows):
+            passed = [tiers[late] for late in rows[place + 1 :] if gone.get(late, 10**9) < gone.get(row, 10**9)]
+            expected.append((row, passed.count(tiers[row]), sum(tier > tiers[row] for tier in passed)))
+        assert sorted(_overtaken(survey, rows)) == sorted(expected)
+
+
+def test_as_many_tiers_as_requests_cost_no_more_than_one() -> None:
+    """The work is counted in looks at the tier of a request."""
+
+    class Counted(list[int]):
+        looks = 0
+
+        def __getitem__(self, at: Any) -> Any:
+            self.looks += 1
+            return super().__getitem__(at)
+
+    count, looks = 300, []
+    for tiers in (1, count):
+        requests = table(*({"policy_header": "premium", "strict_priority": row % tiers} for row in range(count)))
+        script = [*(Arrive(row, wait=True) for row in range(count)), Call(count)]
+        survey = Survey(run_manual(TWO, requests, script))
+        requests.strict_priority = Counted(requests.strict_priority)
+        assert len(_overtaken(survey, list(range(count)))) == count
+        looks.append(requests.strict_priority.looks)
+    assert looks[1] <= looks[0] <= 4 * count
 
 
 def test_a_run_without_recording_gives_findings_without_steps() -> None:

@@ -17,7 +17,7 @@ from drr.simulation.manual import Action, Arrive, Call, Change, Drain, Finish, r
 from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.simulation.state import StepKind
-from tests.simulation.building import SEED_ENGINE, queued_first, ring_of, sample_profile
+from tests.simulation.building import SEED_ENGINE, add, queued_first, ring_of, sample_profile
 from tests.simulation.strategies import ManualInputs, ReplayInputs, manual_inputs, replay_inputs
 
 
@@ -57,6 +57,10 @@ def test_the_largest_difference_is_that_of_the_definition(inputs: ManualInputs) 
         assert pair_of(found, i, j) == brute_force(run, i, j)
 
 
+NOBODY = Constraint(required_taints=frozenset({"big"}))
+"""No worker may serve it: charged at the head of its lane, and an error."""
+
+
 @st.composite
 def runs_with_a_bound(draw: st.DrawFn) -> Run:
     """Two classes whose quanta are no smaller than their costs, a third one as it comes; arrivals at any time."""
@@ -65,16 +69,18 @@ def runs_with_a_bound(draw: st.DrawFn) -> Run:
     quanta["C"] = draw(st.integers(1, 20))
     largest["C"] = 40
     names = draw(st.permutations("ABC"))
+    capacity = draw(st.sampled_from(["open", "one"]))
     table = RequestTable()
     script: list[Action] = []
     for _ in range(draw(st.integers(0, 40))):
         if draw(st.integers(0, 4)):
             name = draw(st.sampled_from(names))
-            row = table.append(draw(st.integers(1, largest[name])), policy_header=name)
+            # Where others are blocked, such a head goes all the same, so that they are passed over.
+            nobody_may = draw(st.sampled_from([None, None, None, NOBODY])) if capacity == "open" else None
+            row = table.append(draw(st.integers(1, largest[name])), policy_header=name, constraint=nobody_may)
             script.append(Arrive(row, wait=True))
         else:
             script.append(draw(st.sampled_from([Call(1), Call(3), Finish(), Drain()])))
-    capacity = draw(st.sampled_from(["open", "one"]))
     script += [Call(len(table))] if capacity == "open" else [Drain(), *[Finish()] * len(table)]
     return run_manual(
         ring_of({name: quanta[name] for name in names}),
@@ -116,6 +122,30 @@ def test_the_bound_is_reached() -> None:
     (pair,) = fairness(run).pairs
     assert pair.bound == gap_bound(10, 10, 10, 19) == 1 + Fraction(9, 10) + Fraction(9, 19)
     assert pair.largest == pair.bound
+
+
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_the_bound_counts_what_ended_as_an_error_at_the_head_of_its_lane(name: str) -> None:
+    """Such a head is charged like any other, so it may be the largest cost."""
+    table, script = queued_first({"A": [2] * 9, "B": [3] * 9})
+    add(table, name, 30, constraint=NOBODY)
+    script = [Arrive(18, wait=True), *script[:-1], Call(19)]
+    run = run_manual(ring_of({"A": 30, "B": 30}), table, script)
+    assert StepKind.HEAD_ERROR in run.kinds
+    (pair,) = fairness(run).pairs
+    costs = {"A": 2, "B": 3, name: 30}
+    assert pair.bound == gap_bound(costs["A"], 30, costs["B"], 30)
+    assert pair.largest <= pair.bound
+
+
+@pytest.mark.parametrize("change", [{"strict_priority": 1}, {"priority_jump": 2.0}])
+def test_priorities_of_a_head_that_ended_as_an_error_void_the_bound(change: dict[str, float]) -> None:
+    table, script = queued_first({"A": [5, 5], "B": [5, 5]})
+    add(table, "A", 5, constraint=NOBODY, **change)
+    run = run_manual(ring_of({"A": 5, "B": 5}), table, [Arrive(4, wait=True), *script[:-1], Call(5)])
+    assert StepKind.HEAD_ERROR in run.kinds
+    (pair,) = fairness(run).pairs
+    assert "priorities" in pair.why_unbounded
 
 
 def far_apart(arbiter: ArbiterName = "drr") -> Run:

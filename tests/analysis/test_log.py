@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 
 import pytest
@@ -22,6 +23,7 @@ from drr.simulation.recording import Run
 from drr.simulation.replay import replay
 from drr.simulation.snapshots import CHECKPOINT_STEPS, Snapshots
 from drr.simulation.state import StepKind
+from tests.support import ROOT
 
 SEED = load_policy(sample("premium_4_to_1").text()).profile_for()
 
@@ -70,6 +72,16 @@ def test_every_step_has_a_row_that_says_when_what_who_and_why(run: Run) -> None:
     assert rows[642].why == "2 classes blocked; cursor stays"
     assert [row.decision for row in rows if row.decision is not None] == list(range(1, len(run.decision_steps) + 1))
     assert Counter(row.kind for row in rows) == Counter(KIND_WORDS[StepKind(kind)] for kind in run.kinds)
+
+
+def test_a_step_has_one_name_in_the_log_on_the_stage_and_in_the_browser() -> None:
+    script = (ROOT / "drr/ui/player/assets/words.js").read_text(encoding="utf-8")
+    table = script.partition("KIND_WORDS = {")[2].partition("};")[0]
+    assert dict(re.findall(r"\[KIND\.(\w+)\]: \"([^\"]+)\"", table)) == {
+        kind.name: word for kind, word in KIND_WORDS.items()
+    }
+    assert set(KIND_WORDS) == set(StepKind)
+    assert len(set(KIND_WORDS.values())) == len(KIND_WORDS)
 
 
 def test_a_burst_is_told_under_both_cursor_rules() -> None:
@@ -129,7 +141,7 @@ def test_lanes_workers_changes_and_errors_are_told() -> None:
     assert told[5:7] == [
         ("arrival", "worker 9", "", "sent through the ring, nothing holds it up"),
         (
-            "call, head in error",
+            "decision, ends in an error",
             "worker 9",
             "",
             "0 kept + 100 granted = 100 pays 10, class empty, 0 left; cursor stays; "

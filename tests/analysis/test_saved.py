@@ -19,7 +19,7 @@ from drr.analysis.saved import (
     saved_folder,
     saved_in,
 )
-from drr.analysis.saved_query import query
+from drr.analysis.saved_query import TABLES, query
 from drr.analysis.sweep import Axis, RandomSample, Span, Sweep
 from drr.analysis.sweep_frame import sweep_frame
 from drr.analysis.sweep_running import run_sweep
@@ -151,6 +151,22 @@ def test_questions_in_sql_see_the_tables_and_nothing_else(kept: Path, tmp_path: 
         with pytest.raises(DrrError, match="DuckDB says"):
             query(everything, sql)
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_names_that_differ_in_case_alone_are_one_in_sql(tmp_path: Path) -> None:
+    for name in ("Four", "four"):
+        save_run(tmp_path, name, SMALL, SMALL.run(record=False))
+    if len(saved_in(tmp_path)) < 2:
+        pytest.skip("the file system takes both for one name")
+    with pytest.raises(DrrError, match="'[Ff]our' and '[Ff]our' are one name in SQL"):
+        query(saved_in(tmp_path), "SELECT 1")
+
+
+@pytest.mark.parametrize("name", [each for table in TABLES for each in (table, table.title(), table.upper())])
+def test_a_name_that_is_one_of_the_tables_in_any_case_leaves_the_table_as_it_is(tmp_path: Path, name: str) -> None:
+    save_run(tmp_path, name, SMALL, SMALL.run(record=False))
+    counts = query(saved_in(tmp_path), "SELECT (SELECT count(*) FROM saved) AS s, (SELECT count(*) FROM runs) AS r")
+    assert counts.to_dict("list") == {"s": [1], "r": [80]}
 
 
 def test_without_duckdb_it_is_said_what_brings_it(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -20,12 +22,13 @@ from drr.analysis.fairness import fairness
 from drr.analysis.outcomes import class_figures, shares
 from drr.analysis.solver_goals import read_goals
 from drr.analysis.sweep import Axis, RandomSample, Span, Sweep, Value, own_seed, with_setting
-from drr.analysis.sweep_figures import FIGURES, point_rows, rows_of, without_service_ms
+from drr.analysis.sweep_figures import FIGURES, ClassRow, point_rows, rows_of, without_service_ms
 from drr.analysis.sweep_frame import intervals_frame, sweep_frame, write_csv, write_parquet
-from drr.analysis.sweep_reading import load_sweep
+from drr.analysis.sweep_reading import load_sweep, read_sweep
 from drr.analysis.sweep_running import Journal, Progress, run_sweep, time_text
 from drr.cli import main
 from drr.errors import DrrError, WorkloadError
+from drr.scheduler.ring import CursorRule
 from drr.workload.experiment import Experiment, SpecWorkload
 from drr.workload.scenarios import SCENARIOS, scenario
 from drr.workload.spec_reading import load_spec
@@ -261,12 +264,30 @@ def test_the_verb_writes_both_tables_and_a_second_time_runs_nothing(
     spec, out, means = spec_file(tmp_path), tmp_path / "o.csv", tmp_path / "m.csv"
     command = ["sweep", "--spec", str(spec), "--out", str(out), "--intervals", str(means), "--jobs", "1"]
     assert main(command) == 0
-    assert "2 points, 4 experiments, 16 lines (4 run now" in capsys.readouterr().out
+    assert "2 points, 4 experiments, 16 lines (4 run now)" in capsys.readouterr().out
     first = out.read_bytes()
     assert pd.read_csv(means)["seeds"].tolist() == [2] * 8
     assert main(command) == 0
-    assert "(0 run now" in capsys.readouterr().out
+    assert f"(0 run now, 4 were in {out}.journal)" in capsys.readouterr().out
     assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize(("bad", "code"), [((), 0), ((1,), 1), ((0, 1), 2)])
+def test_the_exit_code_says_whether_some_points_or_all_could_not_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: tuple[int, ...], code: int
+) -> None:
+    workers = [1, 2]
+
+    def rows(experiment: Experiment, rules: Sequence[CursorRule], **options: object) -> list[ClassRow]:
+        if workers.index(experiment.workers) in bad:
+            raise WorkloadError("it cannot be run")
+        return point_rows(experiment, rules)
+
+    monkeypatch.setattr("drr.analysis.sweep_running.point_rows", rows)
+    spec = spec_file(tmp_path, f"base: {{scenario: lecture}}\naxes: [{{path: workers, values: {workers}}}]\n")
+    out = tmp_path / "o.csv"
+    assert main(["sweep", "--spec", str(spec), "--out", str(out), "--jobs", "1"]) == code
+    assert pd.read_csv(out)["problem"].notna().sum() == len(bad)
 
 
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
@@ -317,6 +338,17 @@ replication: 2
     ):
         assert part in said
     assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize("pair", list(combinations(("workload", "workload_text", "trace"), 2)))
+def test_what_runs_is_said_once(pair: tuple[str, str]) -> None:
+    """Two keys that say what runs: neither of them is passed over silently."""
+    text = f"base: {{scenario: premium_burst, {pair[0]}: a, {pair[1]}: b}}\naxes: [{{path: workers, values: [1]}}]\n"
+    reading = read_sweep(text)
+    assert reading.sweep is None
+    (found,) = [each.text() for each in reading.diagnostics]
+    assert "is given too" in found
+    assert all(f"`{key}`" in found or f".{key}" in found for key in pair)
 
 
 @pytest.mark.parametrize(

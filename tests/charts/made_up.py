@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drr.charts.stage_layout import StageLayout, stage_layout
-from drr.charts.survey import SHARED, Survey
+from drr.charts.survey import Survey
 from drr.scheduler.calls import Visit, VisitRule
+from drr.scheduler.lanes import SHARED
 from drr.simulation.state import (
     BusyEndpoint,
     ClassState,

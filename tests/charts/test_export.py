@@ -182,9 +182,9 @@ def test_a_browser_path_that_leads_nowhere_is_named(run: Run, monkeypatch: pytes
         stage_picture(run, 0, "png")
 
 
-def test_without_kaleido_the_message_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kaleido_the_message_names_the_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "kaleido", None)
-    with pytest.raises(ExportError, match=r"ringside\[export\]"):
+    with pytest.raises(ExportError, match="pip install kaleido"):
         stage_picture(run, 0, "png")
 
 

@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drr.analysis.outcomes import shares
 from drr.charts.palette import DARK, LIGHT, class_styles
 from drr.charts.series import asked_shares, deficits, refusals, service_share, step_axis, thin, waiting, worker_load
 from drr.charts.stage import stage_figure
 from drr.charts.survey import endpoint_loads, survey, waiting_requests
 from drr.charts.timelines import PANELS, playhead_x, timeline_figure
 from drr.charts.words import text_width
+from drr.simulation.manual import Arrive, Call, run_manual
 from drr.simulation.recording import Run
 from drr.simulation.state import StepKind
 from tests.charts.made_up import NAMES
 from tests.charts.real_run import real_run
+from tests.simulation.building import add, queued_first, ring_of
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,20 @@ def test_service_shares_add_up_to_one_and_end_at_what_was_dispatched(run: Run):
     recent = service_share(run, unit="requests", window=100.0)
     assert np.allclose(sum(line.y for line in recent), 1)
     assert asked_shares(run) == pytest.approx([512 / 896, 128 / 896, 256 / 896])
+
+
+def test_asked_are_the_shares_of_the_result_table_and_a_class_that_never_waits_has_none():
+    quanta = {"premium": 512, "regular": 128, "batch": 256}
+    table, script = queued_first({"premium": [64] * 9, "regular": [64] * 9})
+    add(table, "batch", 64)
+    alone = [Arrive(len(table) - 1), *script[:-1], Call(18)]
+    run = run_manual(ring_of(quanta, prefill_busy_threshold=1_000), table, alone, capacity="policy", arrivals="bypass")
+    assert asked_shares(run) == shares(run).asked == (0.8, 0.2, None)
+    figure = timeline_figure(run, theme=LIGHT, panels=("share", "recent_share"))
+    dashes = [t.y[0] for t in figure.data if str(t.uid).startswith("asked.")]
+    assert dashes == pytest.approx([0.8, 0.2] * 2)
+    said = [str(text) for text in trace(figure, "page.words").text]
+    assert [text.partition(", asked ")[2] for text in said if ", asked " in text] == ["80%", "20%"]
 
 
 def test_deficits_waiting_and_refusals_are_those_of_the_run(run: Run):

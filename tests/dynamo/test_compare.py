@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import pytest
 
 from drr.dynamo.case import ObservedRow, ReplayAnswer
 from drr.dynamo.cases import random_case
-from drr.dynamo.compare import first_difference, ours
+from drr.dynamo.compare import first_difference, ours, profile_of
+from drr.errors import WorkloadError
 
 ROW = ObservedRow("queued", 10.0, 0, 12.0, 20.0, 30.0)
 LATER = ObservedRow("immediate", None, 0, 40.0, 50.0, 60.0)
@@ -62,3 +66,19 @@ def test_our_own_answer_follows_the_workers_it_is_given_and_names_the_ones_that_
     forced = ours(case, [0] * len(case.rows))
     assert forced.workers_followed == (0,) * len(case.rows)
     assert forced.not_cheapest
+
+
+@pytest.mark.parametrize("policy", [None, "fcfs", "wspt"])
+@pytest.mark.parametrize("threshold", [None, 0.25])
+def test_without_a_policy_file_the_routers_own_options_make_the_class(policy, threshold):
+    options = {"router_queue_threshold": threshold, "router_queue_policy": policy}
+    given = {name: value for name, value in options.items() if value is not None}
+    case = replace(random_case("several-output-1", 0), policy_yaml="", options=given)
+    (only,) = profile_of(case).classes
+    assert (only.queue_policy, only.prefill_busy_threshold_frac) == (policy or "fcfs", threshold)
+
+
+def test_an_order_that_is_not_modelled_is_refused():
+    case = replace(random_case("several-output-1", 0), policy_yaml="", options={"router_queue_policy": "lcfs"})
+    with pytest.raises(WorkloadError, match="'lcfs'; fcfs and wspt are modelled"):
+        ours(case)

@@ -540,7 +540,7 @@ def test_an_expectation_holds_within_its_ends():
     assert Expectation.read("premium=2").check(results)[0]
     holds, text = Expectation.read("regular=1..2").check(results)
     assert (holds, text) == (False, "regular 0 of the first completions, 1..2 expected: does not hold")
-    for wrong in ("premium", "premium=1..", "=1", "premium=1...2"):
+    for wrong in ("premium", "premium=1..", "=1", "premium=1...2", "premium=3..2"):
         with pytest.raises(ProbeError):
             Expectation.read(wrong)
     with pytest.raises(ProbeError, match="no such class"):

@@ -93,6 +93,8 @@ def test_without_classes_requests_are_counted_and_carry_no_header():
         (("--rate", "9999"), "requests per second: 9,999.0 given"),
         (("--save", "rows.txt"), "a name that ends in .jsonl or .csv is expected"),
         (("--expect", "premium"), "NAME=LEAST..MOST is expected"),
+        (("--expect", "premium=9", "--expect", "premum=9"), "no such class is sent; there are: premium, regular"),
+        (("--expect", "premium=262..250"), "262 is more than 250"),
         (("--first", "0"), "at least 1 is allowed"),
         (("--key-env", "NO_SUCH_KEY"), "the environment variable NO_SUCH_KEY is not set"),
     ],

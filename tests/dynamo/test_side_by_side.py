@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from drr.cli import main
+from drr.cli import main, parser
+from drr.cli import probe as probe_verb
 from drr.dynamo import side_by_side
 from drr.dynamo.case import ReplayAnswer, ReplayCase
 from drr.dynamo.compare import answer_of, our_run
 from drr.dynamo.handover import command_lines, handover_files, handover_zip
 from drr.dynamo.live_model import VOCABULARY, write_model_folder
+from drr.dynamo.probe_plan import MOST_OUTPUT_TOKENS, MOST_PROMPT_TOKENS, ProbePlan
 from drr.dynamo.process import RouterFailureError, RouterProcess
 from drr.dynamo.side_by_side import (
     NotReplayableError,
@@ -90,6 +92,7 @@ def test_an_experiment_becomes_a_case_with_every_request():
         (replace(BURST, taints=((0, ("gpu",)),)), "it knows no taints"),
         (replace(BURST, changes=(TimedChange(5.0, Change("leave", 0)),)), "neither come nor go"),
         (replace(BURST, arbiter="strict"), "one arbiter, DRR"),
+        (replace(BURST, arrivals="through_ring"), "past the ring"),
         (replace(BURST, engine=EngineOptions(timing_model=PolynomialTiming((0, 0, 1)))), "quadratics of your own"),
         (scenario("hot_worker").experiment, "it knows no worker pins and taints of 300 requests"),
     ],
@@ -210,6 +213,55 @@ def test_the_hand_over_is_whole_and_its_files_say_the_same():
     assert "--http-host 127.0.0.1" in commands.frontend
     assert "--class premium=320 --class regular=320" in commands.probe
     assert f"--tokens {case.rows[0]['input_length']}" in commands.probe
+
+
+def case_like(counts: dict[str, int], *, tokens: int = 512, output_tokens: int = 1) -> ReplayCase:
+    """So many requests per class; an empty name stands for none."""
+    rows = [
+        {"timestamp": 0, "input_length": tokens, "output_length": output_tokens, "hash_ids": [], "policy_class": name}
+        for name, count in counts.items()
+        for _ in range(count)
+    ]
+    return replace(case_of(BURST), rows=[row if row["policy_class"] else row | {"policy_class": None} for row in rows])
+
+
+def probe_plan(case: ReplayCase) -> ProbePlan:
+    """What the probe of a hand-over sends, read as the verb reads it: it checks every limit."""
+    verb, *words = shlex.split(command_lines(case).probe)[3:]
+    assert verb == "probe"
+    return probe_verb._plan(parser().parse_args(["probe", *words]))
+
+
+@pytest.mark.parametrize(
+    ("case", "classes"),
+    [
+        (case_like({"a": 320, "b": 80}), (("a", 320), ("b", 80))),
+        (case_like({"a": 4_000, "b": 1_000}), (("a", 1_599), ("b", 400))),
+        (case_like({"a": 100, "b": 100}, tokens=131_073), (("a", 76), ("b", 76))),
+        (case_like({"a": 400}, tokens=10**6, output_tokens=10**5), (("a", 152),)),
+        (case_like({"": 30_000}, tokens=20_000), (("", 1_000),)),
+        (case_like({"a": 3_000, **{f"c{i}": 1 for i in range(500)}}, tokens=60_000), None),
+        (case_like({f"c{i}": 1 for i in range(2_100)}), None),
+    ],
+    ids=["small", "many", "long", "longer", "without a class", "many classes", "more classes than requests"],
+)
+def test_the_probe_of_a_hand_over_keeps_the_limits_of_a_probe(case, classes):
+    plan = probe_plan(case)
+    assert classes is None or plan.classes == classes
+    assert plan.prompt_tokens == min(case.rows[0]["input_length"], MOST_PROMPT_TOKENS)
+    assert plan.output_tokens == min(case.rows[0]["output_length"], MOST_OUTPUT_TOKENS)
+    note = f"A probe has limits: it sends {plan.count:,} requests where the trace has {len(case.rows):,}."
+    assert (note in handover_files(case)["COMMANDS.md"]) == (plan.count < len(case.rows))
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 request of"), (7, "7 requests of"), (0, None)])
+def test_rows_that_the_probe_leaves_out_are_said(count, told):
+    case = case_like({"a": 5, "": count})
+    assert probe_plan(case).classes == (("a", 5),)
+    said = handover_files(case)["COMMANDS.md"]
+    assert ("name no class" in said) == (told is not None)
+    assert told is None or told in said
+    assert "A probe has limits" not in said
 
 
 def test_without_a_policy_there_is_no_policy_file():

@@ -68,6 +68,7 @@ def must_be_clear(error: Exception, *, without: str = "") -> None:
 
 # Text
 
+LONGEST_TO_REPEAT = 100_000
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[\w.-]+")
 NUMBERS = (
@@ -113,7 +114,9 @@ def _edited(draw: DrawFn, text: str, seeds: Sequence[str], pieces: SearchStrateg
         case "line":
             lines = text.splitlines(keepends=True) or [""]
             line = draw(st.integers(0, len(lines) - 1))
-            lines[line : line + 1] = draw(st.sampled_from(([], [lines[line]] * 2, [lines[line]] * 40)))
+            # A text of one line would grow by the same factor every time.
+            many = 40 if len(text) < LONGEST_TO_REPEAT else 2
+            lines[line : line + 1] = draw(st.sampled_from(([], [lines[line]] * 2, [lines[line]] * many)))
             return "".join(lines)
         case "cut":
             return text[:at]

@@ -167,9 +167,7 @@ FORCED = (
     TraceSpec("jsonl", "ns", columns=(("timestamp", "arrival_s"), ("input_length", "prompt_tokens"))),
     TraceSpec("mooncake", "s", block_size_tokens=1),
     TraceSpec("azure", "date", columns=(("timestamp", "TIMESTAMP"), ("input_length", "ContextTokens"))),
-    TraceSpec(
-        "qwen_bailian", "s", columns=(("timestamp", "timestamp"), ("input_length", "input_length")), closed_loop=True
-    ),
+    TraceSpec("qwen_bailian", "s", columns=(("timestamp", "timestamp"), ("input_length", "input_length"))),
 )
 
 

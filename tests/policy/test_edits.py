@@ -17,6 +17,7 @@ from drr.policy import PolicyDocument, Position, load_policy, read_policy
 from drr.policy.edits import scale_quanta, set_value
 from drr.policy.samples import sample
 from drr.policy.schema import MAX_UNSIGNED
+from drr.policy.yaml12 import Mapping, Sequence, compose
 from tests.policy.strategies import profiles
 
 SEED = sample("premium_4_to_1").text()
@@ -290,6 +291,35 @@ def test_a_key_goes_with_its_comma_or_line(before: str, after: str) -> None:
     assert set_value(before, "a[0].b", None).replace("- \n", "-\n") == after
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "a: 1\n? b\n: 2\n",
+        "? b\n: 2\na: 1\n",
+        "? b\n: 2\na: 1 # really ?\nc: 3\n",
+        "x: really ?\na: 1\n? b\n: 2\n",
+        "{a: 1, ? b : 2}",
+        "{? b : 2, a: 1}",
+        "{x: why ?, a: 1, c: 3}",
+        '{"b?" : 2,\n a: 1}',
+        "? [b]\n: 2\na : 1\n",
+    ],
+)
+def test_a_key_goes_alone_where_others_stand_behind_question_marks(before: str) -> None:
+    left = compose(set_value(before, "a", None))
+    wanted = compose(before)
+    assert isinstance(left, Mapping)
+    assert isinstance(wanted, Mapping)
+    assert [shape(pair) for pair in left.pairs] == [shape(p) for p in wanted.pairs if shape(p[0]) != "a"]
+
+
+def shape(node: Any) -> Any:
+    """What a node or a pair of them means, without places."""
+    if isinstance(node, tuple):
+        return [shape(each) for each in node]
+    return [shape(item) for item in node.items] if isinstance(node, Sequence) else node.text
+
+
 def test_a_whole_profile_is_scaled_with_its_ratio() -> None:
     doubled = scale_quanta(SEED, 2)
     assert doubled == SEED.replace("quantum: 512", "quantum: 1024").replace("quantum: 128", "quantum: 256")
@@ -317,6 +347,16 @@ def test_the_quanta_of_one_model_are_scaled_alone() -> None:
         ("a: [", "a", 1, "as long as it is no YAML: line 2"),
         ("", "a", 1, "empty"),
         ("? quantum\n", "quantum", 1, "without a colon"),
+        ("a: 1\n? b\n: 2\n", "b", None, "behind `\\?`: write it as `key: value` first"),
+        ("? b\n: 2\na: 1\n", "b", None, "behind `\\?`"),
+        ("? b\n: 2\n", "b", None, "behind `\\?`"),
+        ("?\n  b\n# why\n: 2\na: 1\n", "b", None, "behind `\\?`"),
+        ("? 'b'\na: 1\n", "b", None, "behind `\\?`"),
+        ("x:\n- ? b\n  : 2\n  a: 1\n", "x[0].b", None, "behind `\\?`"),
+        ("x:\n- a: 1\n  ? b\n  : 2\n", "x[0].b", None, "behind `\\?`"),
+        ("{a: 1, ? b : 2}", "b", None, "behind `\\?`"),
+        ("{?  b : 2, a: 1}", "b", None, "behind `\\?`"),
+        ("? b\n: 2\n", "c", 5, "behind `\\?`"),
     ],
 )
 def test_what_cannot_be_done_is_said(text: str, path: str, value: Any, complaint: str) -> None:

@@ -66,6 +66,25 @@ def test_files_from_windows() -> None:
     assert only_error("a: \ud800").line == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"a: \xe9\n", "not UTF-8 text: byte 0xE9 is not valid here (perhaps it is Latin-1 or Windows-1252)"),
+        (b"a: \xed\xa0\x80\n", "not UTF-8 text: byte 0xED is not valid here (perhaps"),
+        ("a: \x00\n", "a NUL character stands here"),
+        ("a: \x1b\n", "the control character U+001B stands here"),
+        ("a: \x9f\n", "the control character U+009F stands here"),
+        ("a: \ud800\n", "the character U+D800 stands here"),
+        ("a: \ufffe\n", "the character U+FFFE stands here"),
+        ("a: \uffff\n", "the character U+FFFF stands here"),
+    ],
+)
+def test_what_is_no_plain_text_is_called_by_its_name(text: str | bytes, words: str) -> None:
+    error = only_error(text)
+    assert words in error.message
+    assert (error.line, error.column) == (1, 4)
+
+
 def replaced(old: str, new: str) -> str:
     assert old in CACHED
     return CACHED.replace(old, new)
@@ -193,6 +212,30 @@ def test_too_many_problems_end_with_a_word_about_the_rest() -> None:
     assert not reading.ok
     assert len(reading.errors) == MAX_PROBLEMS + 1
     assert "the rest of the file was not looked at" in reading.diagnostics[-1].message
+
+
+def many_classes(count: int, line: str) -> str:
+    return PREMIUM + "".join(f"  - {{name: c{index}, quantum: 5, {line}}}\n" for index in range(count))
+
+
+def test_no_number_of_warnings_is_an_error_and_what_the_router_refuses_is_always_said() -> None:
+    for count in (MAX_PROBLEMS - 1, MAX_PROBLEMS, 3 * MAX_PROBLEMS):
+        reading = read_policy(many_classes(count, "prefill_busy_threshold: 5, busy_worker_ratio: 0.5"))
+        assert reading.ok
+        assert sum(each.router_refuses for each in reading.diagnostics) == count
+    refused = PROFILE.replace("quantum: 5", "quantum: 5, busy_worker_ratio: 1")
+    reading = read_policy("models:\n" + f"  m: {PROFILE}\n" * 200 + f"  m: {refused}\n")
+    assert (reading.ok, reading.router_accepts) == (True, False)
+
+
+@pytest.mark.parametrize("line", ["cache_bucket: ~", "prefill_busy_threshold: 5, request_queue_limit_per_worker: 0"])
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_many_other_warnings_end_with_their_number(line: str, more: int) -> None:
+    reading = read_policy(many_classes(MAX_PROBLEMS + more, line))
+    assert reading.ok
+    assert [each.severity for each in reading.diagnostics].count("warning") == MAX_PROBLEMS
+    notes = [each.message for each in reading.diagnostics if each.severity == "info"]
+    assert notes == ([f"{more} more warning{' is' if more == 1 else 's are'} not listed"] if more else [])
 
 
 def test_load_policy_raises_with_every_diagnostic() -> None:

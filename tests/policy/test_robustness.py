@@ -75,7 +75,6 @@ HOSTILE = {
         f"  - {{name: c{index}, policy_family: f{index}, cache_bucket: u{index}, quantum: 1}}\n"
         for index in range(9_000)
     ),
-    "one model many times": "models:\n" + f"  m: {PROFILE}\n" * 4_000,
     "many anchors": "[" + "".join(f"&a{index} x," for index in range(80_000)) + "*b]",
     "many aliases": "a: &a x\n" + "*a : b\n" * 90_000,
     "tabs": "\t" * MAX_BYTES,
@@ -106,8 +105,9 @@ def test_hostile_text_is_answered_soon(name: str) -> None:
         with_quantum("0x" + "0" * 900_000 + "5"),
         with_line("prefill_busy_threshold_frac: 0." + "9" * 900_000),
         f"models: {{? {'m' * 900_000} : {PROFILE}}}",
+        "models:\n" + f"  m: {PROFILE}\n" * 4_000,
     ],
-    ids=["quantum", "fraction", "model"],
+    ids=["quantum", "fraction", "model", "one model many times"],
 )
 def test_very_long_values_are_fine_where_they_are_right(text: str) -> None:
     assert answered(text).ok

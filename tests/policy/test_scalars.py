@@ -122,7 +122,8 @@ def test_a_quantum_may_be_written_so(written: str, quantum: int) -> None:
         ("4,096", "4096"),
         ("512.5", None),
         ("-1", None),
-        ("-0", "0"),
+        ("-0", None),
+        ('"0"', None),
         ("0", None),
         ("", None),
         ("null", None),
@@ -141,6 +142,20 @@ def test_a_quantum_may_not_be_written_so(written: str, suggestion: str | None) -
     assert error.line == 10
     assert error.suggestion == suggestion
     assert error.allowed.startswith("a whole number from 1 to 18,446,744,073,709,551,615")
+
+
+@pytest.mark.parametrize("written", ['"0"', "-0", "0_0", "0.0"])
+def test_zero_is_suggested_only_where_it_is_allowed(written: str) -> None:
+    assert read_policy(with_quantum(written)).errors[0].suggestion is None
+    threshold = PREMIUM.replace("prefill_busy_threshold: 1536", f"prefill_busy_threshold: {written}", 1)
+    assert read_policy(threshold).errors[0].suggestion == "0"
+
+
+@pytest.mark.parametrize("written", ["0x0", "0x200", "0o0", "0b0"])
+def test_a_number_in_other_digits_is_called_that_where_a_decimal_is_wanted(written: str) -> None:
+    text = PREMIUM.replace("prefill_busy_threshold: 1536", f"prefill_busy_threshold_frac: {written}", 1)
+    (error,) = read_policy(text).errors
+    assert error.message == f"`{written}` is not written in decimal digits"
 
 
 @pytest.mark.parametrize("written", ["", "null", "~", "Null", "NULL", "!!null ~", "&anchor"])

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drr.errors import WorkloadError
 from drr.router.admission import QueueLimits, Refusal
-from drr.router.endpoints import Endpoints, SelectionError, Worker, uniform_cluster
+from drr.router.endpoints import NEVER_BUSY, Endpoints, SelectionError, Worker, busy_limit, uniform_cluster
 from drr.router.requests import Constraint, RequestTable
 from drr.router.selection import WorkerChoice
 from drr.simulation.manual import Arrive, Change, run_manual
@@ -168,3 +169,25 @@ def test_a_worker_held_busy_may_still_be_chosen_once_another_one_is_free() -> No
         for seed in range(8)
     }
     assert seen == {0, 1}
+
+
+@pytest.mark.parametrize("worker", [Worker(1, dp_size=2), Worker(2, dp_start=4), Worker(3, dp_size=3, dp_start=1)])
+def test_a_pin_without_rank_is_an_allow_list_where_there_are_several_ranks_when_all_are_overloaded_too(
+    worker: Worker,
+) -> None:
+    cluster = Endpoints([worker, Worker(7)], ring_of({"A": 1}).classes)
+    for rank in range(worker.dp_size):
+        cluster.set_overloaded(cluster.index(worker.worker_id, worker.dp_start + rank), True)
+    several = worker.dp_size > 1
+    expected = SelectionError.ALL_OVERLOADED if several else SelectionError.PINNED_WORKER_OVERLOADED
+    assert cluster.eligible(Constraint(worker.worker_id)) is expected
+    pinned = Constraint(worker.worker_id, worker.dp_start)
+    assert cluster.eligible(pinned) is SelectionError.PINNED_WORKER_OVERLOADED
+
+
+def test_more_batched_tokens_than_a_double_holds_are_refused() -> None:
+    (policy_class,) = ring_of({"A": 1}, prefill_busy_threshold_frac=1e308).classes
+    most = Worker(0, max_num_batched_tokens=2**63)
+    assert busy_limit(policy_class, most.max_num_batched_tokens) == NEVER_BUSY
+    with pytest.raises(WorkloadError, match="at most 2\\^63"):
+        Worker(0, max_num_batched_tokens=10**400)

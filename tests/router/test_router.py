@@ -6,7 +6,7 @@ import pytest
 
 from drr.router.endpoints import Worker, busy_limit
 from drr.router.requests import Constraint, RequestTable
-from drr.simulation.manual import Arrive, Call, run_manual
+from drr.simulation.manual import Action, Arrive, Call, Change, Drain, Finish, run_manual
 from tests.simulation.building import add, order, ring_of
 
 
@@ -59,3 +59,33 @@ def test_of_two_equals_the_one_enqueued_first_goes_first(queue_policy: str) -> N
     script = [*(Arrive(row, wait=True) for row in (2, 0, 1)), Call(3)]
     run = run_manual(ring_of({"A": 10}, queue_policy=queue_policy), table, script)
     assert order(run) == ["a3", "a1", "a2"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_pin_without_rank_goes_with_its_worker_when_that_comes_back_with_other_ranks(ranks: int) -> None:
+    table = RequestTable()
+    add(table, "A", 10, 10, *[10] * ranks, constraint=Constraint(1))
+    script: list[Action] = [Arrive(0), Arrive(1), Change("join", Worker(1, ranks, dp_start=4))]
+    run = run_manual(ring_of({"A": 10}), table, script, workers=[Worker(0), Worker(1)], capacity="one")
+    keys = run.inputs.endpoint_keys
+    assert keys[run.endpoint[0]] == (1, 0)
+    assert keys[run.endpoint[1]][1] >= 4, "its old rank is busy, and none of its business"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_pin_to_a_worker_that_was_not_there_waits_for_the_ranks_it_came_with(ranks: int) -> None:
+    """Its lane is named after rank 0, and looked at again when a rank that is there gets free."""
+    table = RequestTable()
+    pinned = table.append(10, policy_header="A", constraint=Constraint(5))
+    others = [table.append(10, policy_header="B", constraint=Constraint(5, 4 + rank)) for rank in range(ranks)]
+    comes: list[Action] = [Arrive(pinned, wait=True), Change("join", Worker(5, ranks, dp_start=4), wait=True)]
+    for script in ([*comes, Change("hold", 5)], [*comes, *map(Arrive, others), Drain()]):
+        run = run_manual(ring_of({"A": 1, "B": 1}), table, script, capacity="one", arrivals="bypass")
+        assert run.endpoint[pinned] == -1
+        (lane,) = run.state_at(run.n_steps - 1).lanes
+        assert [run.inputs.endpoint_keys[each.endpoint] for each in lane.blocked_by] == [
+            (5, 4 + r) for r in range(ranks)
+        ]
+    script = [*comes, *map(Arrive, others), Drain(), Finish(others[-1])]
+    run = run_manual(ring_of({"A": 1, "B": 1}), table, script, capacity="one", arrivals="bypass")
+    assert run.endpoint[pinned] == run.endpoint[others[-1]]

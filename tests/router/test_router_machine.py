@@ -55,9 +55,7 @@ class Model:
         return found
 
     def is_busy(self, index: int, endpoint: Endpoint) -> bool:
-        place = self.places.get(endpoint) or self.gone.get(endpoint)
-        if place is None:
-            return False
+        place = self.places[endpoint]
         policy_class = self.classes[index]
         above = policy_class.prefill_busy_threshold
         fraction = policy_class.prefill_busy_threshold_frac
@@ -67,12 +65,10 @@ class Model:
             or (fraction is not None and place.load > fraction * place.worker.max_num_batched_tokens)
         )
 
-    def is_blocked(self, index: int, constraint: Constraint, lane: Endpoint | None) -> bool:
+    def is_blocked(self, index: int, constraint: Constraint) -> bool:
         eligible = self.eligible(constraint)
         if not eligible:
             return False
-        if lane is not None:
-            return self.is_busy(index, lane)
         ratio = self.classes[index].busy_worker_ratio
         count = sum(self.is_busy(index, endpoint) for endpoint in eligible)
         return count >= len(eligible) * (1.0 if ratio is None else ratio)
@@ -108,6 +104,7 @@ workers = st.builds(
     Worker,
     worker_id=st.integers(0, 3),
     dp_size=st.sampled_from([1, 1, 2]),
+    dp_start=st.sampled_from([0, 0, 1]),
     max_num_batched_tokens=st.sampled_from([16, 64]),
     taints=st.sampled_from([frozenset(), frozenset({"big"})]),
 )
@@ -180,7 +177,7 @@ class RouterMachine(RuleBasedStateMachine):
         return self.table.constraints.get(row, Constraint())
 
     def blocked(self, index: int, request: Waiting) -> bool:
-        return self.model.is_blocked(index, self.constraint(request.row), request.lane)  # type: ignore[arg-type]
+        return self.model.is_blocked(index, self.constraint(request.row))
 
     def submit(self, row: int, endpoint: int) -> None:
         assert row not in self.submitted, "nothing is served twice"
@@ -277,9 +274,7 @@ class RouterMachine(RuleBasedStateMachine):
         self.router.arrive(row, self.now_ms)
         lane = self.model.lane_of(self.constraint(row))
         can_queue = (policy_class.prefill_busy_threshold, policy_class.prefill_busy_threshold_frac) != (None, None)
-        waits = (
-            self.through_ring or self.slow.waiting[index] or self.model.is_blocked(index, self.constraint(row), lane)
-        )
+        waits = self.through_ring or self.slow.waiting[index] or self.model.is_blocked(index, self.constraint(row))
         if can_queue and waits:
             if self.model_enqueue(row, lane):
                 self.model_drain()
@@ -291,8 +286,9 @@ class RouterMachine(RuleBasedStateMachine):
     @rule(data=st.data(), cost=st.integers(1, 80), constraint=constraints)
     def queue_by_hand(self, data: st.DataObject, cost: int, constraint: Constraint) -> None:
         row = self.next_row(data, cost, constraint, 0.0)
-        lane = self.router.classify(row, self.now_ms)
+        index, lane = self.router.classify(row, self.now_ms)
         expected_lane = self.model.lane_of(self.constraint(row))
+        assert index == self.class_of[row]
         assert lane == (SHARED if expected_lane is None else self.endpoints.index(*expected_lane))
         self.router.enqueue(row, self.now_ms, lane, drain=False)
         self.model_enqueue(row, expected_lane)

@@ -147,7 +147,7 @@ def manual_inputs(draw: st.DrawFn, *, largest: int = 60, most: int = 25) -> Manu
     other = st.one_of(
         change,
         change,
-        st.builds(Change, st.just("join"), st.builds(Worker, ids, st.sampled_from([1, 2]))),
+        st.builds(Change, st.just("join"), st.builds(Worker, ids, st.sampled_from([1, 2]), st.sampled_from([0, 0, 1]))),
         st.builds(Call, st.integers(1, 4)),
         st.just(Drain()),
         st.just(Finish()),

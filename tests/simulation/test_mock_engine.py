@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from drr.simulation.replay import replay
 from drr.simulation.timing import PassTiming, duration_ms
 from tests.simulation.building import ring_of
 from tests.simulation.strategies import ReplayInputs, replay_inputs
+from tests.support import ROOT
 
 FIXED = FixedTiming(10.0, 2.0)
 
@@ -242,3 +245,18 @@ def test_engines_respect_slots_and_pool_and_end_every_request_once(inputs: Repla
             assert not engine.running
             assert not engine.waiting
             assert engine.pool.held == 0
+
+
+def test_nothing_is_done_inside_an_assertion() -> None:
+    """``python -O`` leaves assertions out, and every run is the same."""
+    code = (
+        "from drr.workload.scenarios import build, scenario\n"
+        "for name in ('premium_burst', 'cache_flips', 'join_leave', 'hot_worker'):\n"
+        "    run = build(scenario(name))\n"
+        "    print(run.result_rows(), list(run.completion_order), run.other_rule.result_rows())\n"
+    )
+    with_assertions, without = (
+        subprocess.run([sys.executable, *flag, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for flag in ([], ["-O"])
+    )
+    assert with_assertions == without != ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,17 @@ from hypothesis import strategies as st
 from drr.errors import WorkloadError
 from drr.router.endpoints import Worker
 from drr.router.requests import Constraint, RequestTable
+from drr.simulation.cluster import Change, TimedChange
 from drr.simulation.engine_options import EngineOptions, FixedTiming
+from drr.simulation.manual import Action, run_manual
 from drr.simulation.recording import Run
 from drr.simulation.replay import PROGRESS_EVERY, replay
 from drr.simulation.state import StepKind
 from tests.simulation.building import ring_of
+from tests.simulation.watching import assert_state_is, watched
 
 ONE_AT_A_TIME = EngineOptions(max_num_seqs=1, enable_prefix_caching=False, timing_model=FixedTiming(10.0, 2.0))
+BIG = frozenset({"big"})
 HOLDS_ONE = ring_of({"A": 100}, prefill_busy_threshold=0)
 
 
@@ -101,7 +106,8 @@ def test_later_turns_do_not_set_the_start_of_time() -> None:
         ([{"session": "s"}, {"session": "s", "delay_ms": -1.0}], "row 2: delay is -1 ms"),
         ([{"session": "s", "timestamp_ms": 9.0}, {"session": "s", "timestamp_ms": 8.0}], "row 2: timestamp"),
         ([{"timestamp_ms": None}], "row 1: timestamp is missing"),
-        ([{"cached_tokens": 5}], "fixed cache hits"),
+        ([{"cached_tokens": 5}], "fixed cache hits.*leave the column cached_tokens out$"),
+        ([{}, {"cached_tokens": 0, "hash_ids": (1,)}], "fixed cache hits"),
     ],
 )
 def test_an_impossible_workload_is_refused_with_its_row(requests: list[dict[str, Any]], told: str) -> None:
@@ -199,10 +205,52 @@ def test_a_class_without_thresholds_never_queues() -> None:
     assert len(run.decision_steps) == 0
 
 
-def test_pass_completions_of_one_time_come_by_worker_id() -> None:
-    table = rows(*({"constraint": Constraint(worker)} for worker in (2, 0, 1)))
-    run = replay(ring_of({"A": 1}), table, engine=ONE_AT_A_TIME, workers=3)
-    assert list(run.completion_order) == [1, 2, 0]
+@pytest.mark.parametrize(
+    ("first", "joining"),
+    [((0, 1, 2), ()), ((7, 2, 4), ()), ((0,), (5, 3)), ((9,), (5, 12, 3)), ((4, 1), (3, 0))],
+)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_pass_starts_and_completions_of_one_time_come_by_worker_id_and_rank(
+    first: tuple[int, ...], joining: tuple[int, ...], ranks: int
+) -> None:
+    every = [(worker, 3 + rank) for worker in (*first, *joining) for rank in range(ranks)]
+    table = rows(*({"constraint": Constraint(*key), "timestamp_ms": 10.0} for key in every))
+    table.append(100, timestamp_ms=0.0, constraint=Constraint(first[0]))
+    changes = [TimedChange(float(at), Change("join", worker)) for at, worker in enumerate(joining, start=1)]
+    cluster = [Worker(worker, ranks, dp_start=3) for worker in first]
+    engine = EngineOptions(max_num_seqs=1, enable_prefix_caching=False, timing_model=FixedTiming(1.0, 1.0))
+    with watched() as watcher:
+        run = replay(ring_of({"A": 1}), table, engine=engine, workers=cluster, changes=changes)
+    assert run.inputs.endpoint_keys == sorted(every)
+    assert list(run.completion_order)[1:] == sorted(range(len(every)), key=every.__getitem__)
+    for step, seen in enumerate(watcher.seen):
+        assert_state_is(run.state_at(step), seen, run)
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+@pytest.mark.parametrize("fields", [{"dp_size": 2}, {"dp_start": 1}, {"max_num_batched_tokens": 7}, {"taints": BIG}])
+def test_a_worker_that_joins_by_its_id_alone_comes_back_as_it_was_or_as_the_first_is(
+    fields: dict[str, Any], scripted: bool
+) -> None:
+    workers = [Worker(3, **fields), Worker(1, max_num_batched_tokens=99)]
+    changes = [Change("leave", 1), Change("leave", 3), *(Change("join", worker) for worker in (1, 3, 8))]
+    table = rows({}, {"timestamp_ms": 100.0})
+    profile = ring_of({"A": 1}, prefill_busy_threshold_frac=1.0)
+    if scripted:
+        run = run_manual(profile, table, changes, workers=workers, capacity="policy")
+    else:
+        timed = [TimedChange(float(at), change) for at, change in enumerate(changes, start=1)]
+        run = replay(profile, table, engine=ONE_AT_A_TIME, workers=workers, changes=timed)
+    joined = [change.worker for change in run.recorder.changes.values() if change.what == "join"]
+    assert joined == [workers[1], workers[0], replace(workers[0], worker_id=8, taints=frozenset())]
+
+
+def test_a_worker_comes_back_as_it_last_was() -> None:
+    changed = Worker(0, max_num_batched_tokens=5)
+    script: list[Action] = [Change("join", changed), Change("leave", 0), Change("join", 0), Change("join", 4)]
+    run = run_manual(ring_of({"A": 1}), RequestTable(), script)
+    joined = [change.worker for change in run.recorder.changes.values() if change.what == "join"]
+    assert joined == [changed, changed, replace(changed, worker_id=4)]
 
 
 def test_a_pass_of_refusals_alone_takes_no_time_and_frees_the_router_at_once() -> None:
@@ -305,3 +353,14 @@ def test_a_class_is_found_beyond_the_first_32767() -> None:
     count = 33_000
     run = replay(ring_of({f"c{i}": 1 for i in range(count)}), rows({"policy_header": f"c{count - 1}"}), record=False)
     assert run.class_index[0] == count - 1
+
+
+@given(zeros=st.lists(st.booleans(), min_size=1, max_size=8), share=st.booleans())
+def test_fixed_hits_of_0_change_nothing_where_the_cache_would_say_the_same(zeros: list[bool], share: bool) -> None:
+    """Rows that share nothing may say so; one with block ids may not, since the engine would find them."""
+    hits = [0 if zero else -1 for zero in zeros]
+    table = rows(*({"cached_tokens": hit, "hash_ids": (1,) if share and hit else ()} for hit in hits))
+    plain = rows(*({"hash_ids": ids} for ids in table.hash_ids))
+    ours, theirs = (replay(HOLDS_ONE, each, workers=2) for each in (table, plain))
+    assert ours.result_rows() == theirs.result_rows()
+    assert list(ours.outcomes.prefill_tokens) == list(theirs.outcomes.prefill_tokens)

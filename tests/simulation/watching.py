@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from drr.router.endpoints import SelectionError
 from drr.router.router import Router
-from drr.scheduler.lanes import REQUEST, SHARED
+from drr.scheduler.lanes import REQUEST
 from drr.simulation.mock_engine import EngineRequests
 from drr.simulation.recording import Recorder, Run
 from drr.simulation.state import RunState
@@ -42,17 +42,16 @@ class Watcher:
         self.seen: list[Seen] = []
         self.running: dict[int, list[int]] = {}
 
-    def is_blocked(self, index: int, request: int, lane: int) -> bool:
+    def is_blocked(self, index: int, request: int) -> bool:
         """Whether a lane head has to wait, from the endpoints alone."""
         router = self.router
         assert router is not None
         eligible = router.eligible(request)
         if isinstance(eligible, SelectionError):
             return False
-        among = eligible if lane == SHARED else (lane,)
-        count = sum(router.endpoints.loads[e] > router.endpoints.limits[index][e] for e in among)
-        ratio = router.profile.classes[index].busy_worker_ratio if lane == SHARED else None
-        return count >= len(among) * (1.0 if ratio is None else ratio)
+        count = sum(router.endpoints.loads[e] > router.endpoints.limits[index][e] for e in eligible)
+        ratio = router.profile.classes[index].busy_worker_ratio
+        return count >= len(eligible) * (1.0 if ratio is None else ratio)
 
     def admitted(self, endpoint: int) -> int:
         if self.engine_requests is None:
@@ -64,7 +63,7 @@ class Watcher:
         router = self.router
         assert router is not None
         lanes = [
-            (index, lane, tuple(e[REQUEST] for e in entries), self.is_blocked(index, entries[0][REQUEST], lane))
+            (index, lane, tuple(e[REQUEST] for e in entries), self.is_blocked(index, entries[0][REQUEST]))
             for index, of_class in enumerate(router.lanes)
             for lane, entries in of_class.lanes().items()
         ]

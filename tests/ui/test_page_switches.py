@@ -91,7 +91,7 @@ def set_traces(at: AppTest) -> AppTest:
 
 def set_real(at: AppTest) -> AppTest:
     at.session_state["real:shown_tab"] = "Probe a live endpoint"
-    go(go(at, "lab"), "real_router")
+    go(go(at.run(), "lab"), "real_router")
     return at.text_input(key="probe:model").set_value("mine").run()
 
 

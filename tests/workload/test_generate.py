@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -42,6 +43,7 @@ from drr.workload.distributions import (
     Uniform,
     Zipf,
     mean,
+    sampler,
 )
 from drr.workload.generate import UNKNOWN_HEADER, expected_requests, generate
 from drr.workload.spec import (
@@ -55,6 +57,7 @@ from drr.workload.spec import (
     StrictShare,
     WorkloadSpec,
 )
+from drr.workload.spec_preview import preview_spec
 from tests.support import ROOT
 from tests.workload.support import Z, assert_count, assert_share, made, stream
 
@@ -159,6 +162,66 @@ def test_lengths_have_the_mean_and_the_bounds_of_their_distribution(distribution
         case Lognormal(_, _, int(low), int(high)):
             assert min(lengths) == low
             assert max(lengths) == high
+
+
+SMALL = [
+    Fixed(2),
+    Uniform(0, 1),
+    Uniform(2, 9),
+    Lognormal(3, 1.0),
+    Lognormal(3, 1.0, max=0),
+    Lognormal(3, 0.0, max=0),
+    Lognormal(3, 1.0, min=2, max=6),
+    Exponential(3),
+    Exponential(3, max=0),
+    Exponential(3, max=4),
+    Bimodal(0, 7, 0.25),
+    Bimodal(2, 7, 0.25, spread=1.0),
+    Zipf(1.0, 6, min=0),
+    Empirical((0, 4, 9), (2, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("least", [0, 1, 4, 40])
+@pytest.mark.parametrize("distribution", SMALL, ids=str)
+def test_the_mean_is_that_of_the_draws_with_their_lower_bound(distribution: Distribution, least: int) -> None:
+    draw = sampler(distribution, Random(3), least)
+    draws = [draw() for _ in range(20_000)]
+    rounds = isinstance(distribution, Lognormal | Exponential | Bimodal) and least < 40
+    bound = Z * pstdev(draws) / math.sqrt(len(draws)) + (0.2 if rounds else 1e-4)
+    assert abs(fmean(draws) - mean(distribution, least)) <= bound
+
+
+@pytest.mark.parametrize("turns", SMALL, ids=str)
+def test_any_number_of_turns_is_generated_expected_and_looked_ahead_at(turns: Distribution) -> None:
+    chats = stream(
+        arrivals=Poisson(50),
+        duration_ms=60_000.0,
+        input_tokens=Fixed(9),
+        cache_hits=SessionHits(turns),
+        think_time_ms=turns,
+    )
+    spec = WorkloadSpec((chats,))
+    table = generate(spec)
+    assert len(table) == pytest.approx(expected_requests(spec), rel=0.15)
+    assert preview_spec(spec).requests == expected_requests(spec)
+
+
+def certain(**values: Any) -> bool:
+    spec = WorkloadSpec((stream(input_tokens=Fixed(300), requests=200, **values),))
+    ahead, table = preview_spec(spec), generate(spec)
+    exact = (ahead.requests, ahead.input_tokens) == (len(table), sum(table.isl_tokens))
+    assert exact or not ahead.is_exact
+    return ahead.is_exact
+
+
+def test_a_preview_is_exact_only_where_nothing_is_left_to_chance() -> None:
+    endless = (Burst(), Constant(5), Poisson(5), ClosedLoop(3), OnOff(5, 9, 9), Ramp(9, 1, 9), Diurnal(5, 1.0, 60))
+    for arrivals in (*endless, Spike(1, 50, 0, 1000), Spike(0, 50, 1000, 2000), Ramp(50, 0, 6000), Ramp(0, 5, 99)):
+        ends = arrivals in (Spike(0, 50, 1000, 2000), Ramp(50, 0, 6000))
+        assert certain(arrivals=arrivals) is not ends
+        assert not certain(arrivals=arrivals, cache_hits=SessionHits(Uniform(1, 5)))
+    assert certain(cache_hits=FixedHits(0.5))
 
 
 def test_a_lognormal_has_its_median_in_the_middle_and_a_zipf_its_ranks_in_proportion() -> None:

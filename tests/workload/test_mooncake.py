@@ -114,6 +114,20 @@ def test_every_field_reaches_its_column():
     assert table.cached_tokens == [-1, -1]
 
 
+@pytest.mark.parametrize("nothing", [{}, {"timestamp": None}, {"timestamp": None, "delay": None}])
+def test_a_later_turn_may_have_neither_timestamp_nor_delay(nothing):
+    bare = {key: value for key, value in ROW.items() if key != "timestamp"} | {"session_id": "s"}
+    first = {**bare, "timestamp": 5}
+    table = read_mooncake(text_of(first, {**bare, **nothing}, {**bare, **nothing}, {**bare, "timestamp": 7})).requests
+    assert table.timestamp_ms == [5.0, None, None, 7.0]
+    assert table.delay_ms == [None] * 4
+    early = read_mooncake(
+        text_of(first, {**bare, **nothing}, {**bare, "timestamp": 4}, {**bare, **nothing}), lenient=True
+    )
+    assert [problem.line for problem in early.problems] == [3]
+    assert early.requests.timestamp_ms == [5.0, None, None]
+
+
 def test_unknown_keys_are_ignored_or_kept_as_columns():
     rows = [ROW, {**ROW, "client": "a", "model": "m"}, {**ROW, "client": 7, "tags": ["x"]}, ROW]
     assert read_mooncake(text_of(*rows)).columns == {}

@@ -50,6 +50,15 @@ def test_smaller_engine_blocks_reuse_the_same_tokens():
     assert unbounded_cache(table, trace_block_size=512, block_size=100).cached_tokens == (0, 500, 1000)
 
 
+@pytest.mark.parametrize("output", [0, 1, 600])
+def test_a_row_is_cold_where_its_first_block_is_in_no_cache_whatever_may_be_reused(output):
+    generator = random.Random(output)
+    rows = [(512 * n, [generator.randrange(4), *range(10, 9 + n)], output) for n in generator.choices((1, 2, 3), k=60)]
+    table = prompts((512, (7,), output), (512, (7,), output), *rows)
+    figures = bounded_caches(table, trace_block_size=512, block_size=512, num_gpu_blocks=10_000)
+    assert figures.cold_rows == unbounded_cache(table, trace_block_size=512).cold_rows == 5
+
+
 def test_arrival_order_counts_not_file_order():
     table = prompts((512, (1,)), (512, (1,)))
     table.timestamp_ms = [10.0, 5.0]

@@ -74,6 +74,22 @@ def test_conversations_end_before_the_longest_prompt_and_within_the_requests() -
     assert len(ids) == 17 * 2
 
 
+@pytest.mark.parametrize("requests", [3, 20, 31])
+@pytest.mark.parametrize("turns", [Fixed(1), Fixed(5), Uniform(1, 40)], ids=str)
+def test_no_client_of_a_closed_loop_goes_on_with_the_conversation_of_another(requests: int, turns: Any) -> None:
+    table = made(
+        stream(arrivals=ClosedLoop(3), requests=requests, cache_hits=SessionHits(turns), input_tokens=Fixed(512))
+    )
+    blocks: dict[str | None, set[int]] = {}
+    for session, ids in zip(table.session, table.hash_ids, strict=True):
+        blocks.setdefault(session, set()).update(ids)
+    if requests > 3:  # a client with one request has no session
+        assert len(blocks) == 3
+        assert sum(map(len, blocks.values())) == len(set().union(*blocks.values()))
+    starts = [row for row, stamp in enumerate(table.timestamp_ms) if stamp is not None]
+    assert [table.isl_tokens[row] for row in starts] == [512] * 3
+
+
 def test_closed_loop_clients_hold_one_conversation_after_the_other() -> None:
     table = made(stream(arrivals=ClosedLoop(2), requests=20, cache_hits=SessionHits(Fixed(5)), input_tokens=Fixed(512)))
     assert [n // 512 for n in table.isl_tokens] == [1, 2, 3, 4, 5] * 4

@@ -220,6 +220,11 @@ def one_stream(**values: str) -> str:
         ({"requests": ""}, "arrivals", "nothing ends this stream", None),
         ({"requests": "0"}, "requests", "from 1 to 10,000,000", None),
         ({"requests": "1e3"}, "requests", "is a decimal number", "1000"),
+        ({"requests": "x"}, "requests", "from 1 to 10,000,000", None),
+        ({"requests": '"0"'}, "requests", "from 1 to 10,000,000", None),
+        ({"requests": "99999999999999999999"}, "requests", "from 1 to 10,000,000", None),
+        ({"arrivals": "{shape: poisson, per_second: 1000001}"}, "arrivals.per_second", "1,000,001 is out of", None),
+        ({"start_ms": "-0.125"}, "start_ms", "-0.125 is out of range", None),
         ({"input_tokens": "0"}, "input_tokens", "at least 1 token", None),
         ({"input_tokens": "1_000"}, "input_tokens", "is text, not a whole number", "1000"),
         ({"input_tokens": "{shape: uniform, min: 9, max: 8}"}, "input_tokens.max", "below `min` 9", None),
@@ -272,6 +277,7 @@ def test_a_bad_value_is_told_with_its_path_and_what_is_allowed(
         ("seed: -1\nstreams: []", "negative"),
         ("\x00", "NUL"),
         ("streams: []\n---\nstreams: []", "a second document"),
+        ("<<: {}", "does not know the key `<<`: YAML 1.2 has no merge keys"),
     ],
 )
 def test_a_text_that_is_no_spec_gets_a_sentence(text: str, part: str) -> None:
@@ -280,6 +286,29 @@ def test_a_text_that_is_no_spec_gets_a_sentence(text: str, part: str) -> None:
     assert part in " ".join(each.text() for each in reading.errors)
     with pytest.raises(WorkloadError, match="workload has errors"):
         load_spec(text)
+
+
+def test_no_number_of_warnings_is_an_error_and_too_many_errors_end_with_one() -> None:
+    entry = "requests: 1, arrivals: {shape: burst}, input_tokens: 1, output_tokens: 1"
+    for count in (99, 100, 300):
+        items = "".join(f"  - {{name: s{number}, {entry}, think_time_ms: 5}}\n" for number in range(count))
+        reading = read_spec(f"streams:\n{items}")
+        assert reading.ok
+        assert sum(each.severity == "warning" for each in reading.diagnostics) == min(count, 100)
+        assert [each.message for each in reading.diagnostics if each.severity == "info"] == [
+            "200 more warnings are not listed"
+        ] * (count > 100)
+        reading = read_spec(f"streams:\n{items.replace('requests: 1', 'requests: x')}")
+        assert not reading.ok
+        assert len(reading.errors) == (99 if count == 99 else 101)
+        assert ("the rest of the file was not looked at" in reading.errors[-1].message) is (count >= 100)
+
+
+def test_a_misspelt_alias_gets_a_suggestion() -> None:
+    text = one_stream(input_tokens="&long 512", output_tokens="*log")
+    (found,) = read_spec(text).errors
+    assert found.suggestion is not None
+    assert found.suggestion.removeprefix("*") == "long"
 
 
 def test_all_problems_are_told_at_once_in_file_order() -> None:

@@ -115,13 +115,20 @@ def test_qwen_rows_are_seconds_with_blocks_of_16_tokens():
         read_trace(short)
 
 
-def test_conversations_can_be_closed_loops():
-    spec = TraceSpec.from_mapping({**look_at(QWEN_TEXT).spec.to_mapping(), "closed_loop": True})
-    reading = read_trace(QWEN_TEXT, spec)
-    assert reading.requests.session == ["7", "7", "7", "10"]
-    backwards = QWEN_TEXT.replace("62.5", "60.5")
-    with pytest.raises(WorkloadError, match="line 2: this turn of session 7 is earlier than the turn before"):
-        read_trace(backwards, spec)
+@pytest.mark.parametrize("session", [7, "7", None, [7], {"a": 7}, True, 1e9])
+def test_anything_may_stand_in_a_session_that_is_kept_as_a_column(session):
+    row = {"arrival_s": 1, "prompt_tokens": 7, "completion_tokens": 6, "session": session}
+    reading = read_trace("\n".join(json.dumps({**row, "arrival_s": at}) for at in (5, 3)))
+    assert reading.requests.session == [None, None]
+    shown = session if isinstance(session, str | None) else json.dumps(session)
+    assert reading.columns.get("session", [None, None]) == [shown, shown]
+
+
+def test_a_spec_of_before_reads_as_it_did():
+    spec = look_at(QWEN_TEXT).spec
+    assert TraceSpec.from_mapping({**spec.to_mapping(), "closed_loop": False}) == spec
+    with pytest.raises(WorkloadError, match="'closed_loop' is unknown"):
+        TraceSpec.from_mapping({**spec.to_mapping(), "closed_loop": True})
 
 
 @pytest.mark.parametrize("text", [EXCEL, "\ufeff" + EXCEL.replace("\n", "\r\n")])
@@ -220,6 +227,15 @@ CSV = "timestamp,input_tokens,output_tokens,policy_class,strict_priority,hash_id
         ('0,5,1,"gold,,', "quotes do not match"),
         ("0,5,1,,x,", 'strict_priority is "x"'),
         ("0,5,1,,,[1", "a list like"),
+        ("0,5,1,,,3 ４ 5", "a list like"),
+        ("0,5,1,,,４", "a list like"),
+        ("0,5,1,,,3 é 5", "a list like"),
+        ("0,5,1,,,+3", "a list like"),
+        ("0,5,1,,,-3", "a list like"),
+        ("0,5,1,,,1_0", "a list like"),
+        ("0,5,1,,,3.0", "a list like"),
+        ("0,5,1,,," + "[" * 100_000, "a list like"),
+        ("0,5,1,,," + "9" * 5_000, "a list like"),
         ("0,5,1,,,[1.5]", "list of whole numbers"),
         ("0,600,1,,,1", "hash_ids holds 1 blocks; input_tokens? ?"),
     ],
@@ -240,7 +256,7 @@ def test_good_cells_in_all_their_forms():
     assert (table.isl_tokens, table.output_tokens) == ([512, 512], [50, 0])
     assert (table.policy_header, table.strict_priority) == (["gold", None], [3, 0])
     assert table.hash_ids == [(1, 2), (3, 4)]
-    assert "1 row earlier than the row before: requests arrive by time, equal times in file order" in reading.notes
+    assert "1 row earlier than one above: requests arrive by time, equal times in file order" in reading.notes
 
 
 def test_other_json_names_and_a_wrong_type():
@@ -280,6 +296,15 @@ def test_what_is_no_trace_is_refused_in_words(text, message):
         read_trace(text)
 
 
+@pytest.mark.parametrize("head", ["time,isl,tier\n", "1,2,3\n"])
+def test_every_sample_row_has_as_many_cells_as_there_are_columns(head):
+    look = look_at(head + '0,1\n0,1,a,b,c\n0\n\n0,"1\n,,,,,,\n')
+    assert len(look.column_names) == 3
+    assert {len(row) for row in look.sample_rows} == {3}
+    assert ("0", "1", "") in look.sample_rows
+    assert ("0", "1", "a") in look.sample_rows
+
+
 def test_a_picture_is_no_trace_and_a_broken_byte_in_a_sample_row_can_be_shown():
     with pytest.raises(WorkloadError, match="the first line is no UTF-8 text: byte 0x89 at column 1"):
         look_at(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
@@ -298,6 +323,10 @@ def test_a_picture_is_no_trace_and_a_broken_byte_in_a_sample_row_can_be_shown():
         ({"columns": [["length", "x"]]}, "trace columns 'length' is unknown"),
         ({"columns": [["timestamp"]]}, "no list of pairs"),
         ({"colour": 1}, "'colour' is unknown"),
+        *(({"delimiter": mark}, "trace delimiter .* is unknown") for mark in ("", ",;", "\t|", " ", 5, None, [","])),
+        *(({"has_header": value}, "has_header is .*; true or false") for value in (1, "yes", None, [])),
+        *(({"why_unit": value}, "why_unit is .*; text is allowed") for value in (1, None, ["x"])),
+        *(({"format": value}, "trace format .* is unknown") for value in (1, None, ["csv"])),
     ],
 )
 def test_a_bad_spec_is_refused_with_what_is_allowed(data, message):

@@ -185,6 +185,21 @@ def test_an_export_says_everything_and_reads_back_the_same(tmp_path, router):
     assert found is None
 
 
+@pytest.mark.parametrize("nothing", [{}, {"timestamp": None, "delay": None}])
+def test_a_turn_with_neither_timestamp_nor_delay_follows_at_once_on_both_sides(router, nothing):
+    turn = {"output_length": 2, "hash_ids": [1], "session_id": "s"}
+    rows = [
+        {"timestamp": 5, "input_length": 100},
+        {"input_length": 110, **nothing},
+        {"timestamp": 30, "input_length": 120},
+    ]
+    case = ReplayCase(POLICY, 1, ENGINE, 512, {}, [{**turn, **row} for row in rows])
+    read_mooncake(case.trace_text())
+    real = replay_real(case, router=router)
+    assert real.observed is not None
+    assert first_difference(real, ours(case, None)) is None
+
+
 @pytest.mark.parametrize(
     "row",
     [

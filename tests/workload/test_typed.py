@@ -12,7 +12,7 @@ from drr.policy.samples import sample
 from drr.router.endpoints import Worker
 from drr.simulation.manual import run_manual
 from drr.simulation.recording import Run
-from drr.simulation.state import StepKind
+from drr.simulation.state import DISPATCH_KINDS, StepKind
 from drr.workload.typed import MAX_REQUESTS, load_typed, profile_of, read_typed, typed_profile
 
 LECTURE = """
@@ -186,6 +186,9 @@ def test_an_overloaded_worker_takes_no_part_until_it_recovers() -> None:
         ("A (wspt): 10", 1, 4, "the parentheses hold no quantum"),
         ("A (60 lifo): 10", 1, 4, '"lifo" is not allowed'),
         ("A (60): 10\nA (70): 10", 2, 4, "on an earlier line"),
+        ("A (60 wspt): 10\nA (60 fcfs): 10", 2, 4, "A has the order wspt on an earlier line"),
+        ("A (60 fcfs): 10\nA (60): 1\nA (60, wspt): 10", 3, 4, "A has the order fcfs on an earlier line"),
+        ("A (60 wspt fcfs): 10", 1, 4, '"fcfs" is not allowed'),
         ("", 1, 1, "there is no request"),
         ("# only words", 1, 1, "there is no request"),
         ("A (60):", 1, 1, "there is no request"),
@@ -216,6 +219,20 @@ def test_a_class_that_the_policy_lacks_is_named_with_what_there_is() -> None:
     (found,) = read_typed("premium (100): 512", profile).diagnostics
     assert "premium 512" in found.message
     assert read_typed("premium (512): 512", profile).ok
+
+
+def test_an_order_is_the_one_of_the_policy_or_left_out() -> None:
+    text = sample("premium_4_to_1").text()
+    for order, other in (("fcfs", "wspt"), ("wspt", "fcfs")):
+        profile = load_policy(text.replace("queue_policy: fcfs", f"queue_policy: {order}")).profile_for()
+        assert {each.queue_policy for each in profile.classes} == {order}
+        assert read_typed(f"premium (512 {order}): 512\npremium (512): 5\npremium: 5", profile).ok
+        (found,) = read_typed(f"premium (512 {other}): 512", profile).diagnostics
+        assert f"another order (premium {order})" in found.message
+        assert [d.message.split("(")[0] for d in read_typed(f"premium (5 {other}): 512", profile).diagnostics] == [
+            "the policy gives another quantum ",
+            "the policy gives another order ",
+        ]
 
 
 def test_a_length_outside_the_bucket_of_the_typed_class_is_told() -> None:
@@ -259,3 +276,14 @@ def test_a_long_line_is_answered_at_once(line: str) -> None:
     started = time.process_time()
     assert not read_typed(line).ok
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("capacity", ["open", "one"])
+def test_a_head_that_goes_out_only_to_fail_counts_as_a_dispatch(capacity: str) -> None:
+    run = play("A (100): 10 10>7 10 10@2 10@4", capacity=capacity)
+    counted = [step for step, kind in enumerate(run.kinds) if kind in DISPATCH_KINDS]
+    assert StepKind.HEAD_ERROR in [run.kinds[step] for step in counted[:2]]
+    for row, after in ((3, 2), (4, 4)):
+        arrival = next(step for step in range(run.n_steps) if run.step_request[step] == row)
+        assert sum(step < arrival for step in counted) == after
+    assert len(run.completion_order) == 4

@@ -1,6 +1,6 @@
 // The whole picture at a step, as RunState of drr/simulation/state.py: what the stage, the table and the log show.
 
-import { KIND, SHARED, clusterAt, countBelow, eligibleFor, isCall, leavesLane } from "./run.js";
+import { KIND, clusterAt, countBelow, eligibleFor, isCall, leavesLane } from "./run.js";
 
 const HELD_BUSY = -1;
 
@@ -97,15 +97,13 @@ function laneStates(run, walker, cluster) {
 function blockedByOf(run, lane, head, walker, cluster) {
   const eligible = eligibleFor(run, cluster, head);
   if (!eligible) return [];
-  const among = lane.endpoint === SHARED ? eligible : [lane.endpoint];
   const busy = [];
-  for (const endpoint of among) {
+  for (const endpoint of eligible) {
     const limit = cluster.endpoints[endpoint].limits[lane.classIndex];
     if (limit !== null && walker.loads[endpoint] > limit) busy.push({ endpoint, load: walker.loads[endpoint], limit });
   }
-  if (!among.length) return [];
-  const ratio = lane.endpoint === SHARED ? run.ratios[lane.classIndex] : null;
-  return busy.length >= (ratio === null ? among.length : ratio * among.length) ? busy : [];
+  const ratio = run.ratios[lane.classIndex];
+  return busy.length >= (ratio === null ? eligible.length : ratio * eligible.length) ? busy : [];
 }
 
 /** For every class whether requests wait and no lane head may go; cheaper than a whole state, for looking ahead. */
