@@ -158,7 +158,7 @@ def test_names_that_differ_in_case_alone_are_one_in_sql(tmp_path: Path) -> None:
         save_run(tmp_path, name, SMALL, SMALL.run(record=False))
     if len(saved_in(tmp_path)) < 2:
         pytest.skip("the file system takes both for one name")
-    with pytest.raises(DrrError, match="'[Ff]our' and '[Ff]our' are one name in SQL"):
+    with pytest.raises(DrrError, match=r"'[Ff]our' and '[Ff]our' are one name in SQL"):
         query(saved_in(tmp_path), "SELECT 1")
 
 
