@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.access import fits_when_enlarged, grave_problems, walk_by_keyboard
+from tests.browser.helpers import wait_until_settled
 from tests.support import ROOT
 
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
@@ -18,16 +19,52 @@ FEWEST_STOPS = 5
 """The menu alone has more."""
 
 
-@pytest.mark.parametrize("colour_scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_shows_something_and_can_be_used_by_everybody(
-    open_app: Callable[..., Page], screenshot: Callable[..., object], name: str, colour_scheme: str
+    open_app: Callable[..., Page], screenshot: Callable[..., object], name: str
 ) -> None:
-    page = open_app("/" if name == "lab" else f"/{name}", colour_scheme=colour_scheme)
-    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
-    assert page.locator('[data-testid="stMain"]').inner_text().strip()
-    screenshot(page, f"{name}_{colour_scheme}")
-    assert grave_problems(page) == []
-    if colour_scheme == "light":  # keys and sizes are the same in the dark
-        assert len(walk_by_keyboard(page)) >= FEWEST_STOPS
-        fits_when_enlarged(page)
+    page = open_app("/" if name == "lab" else f"/{name}", colour_scheme="dark")
+    grounds = set()
+    for colour_scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=colour_scheme)
+        wait_until_settled(page)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        assert page.get_by_test_id("stMain").inner_text().strip()
+        screenshot(page, f"{name}_{colour_scheme}")
+        assert grave_problems(page) == []
+        grounds.add(page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor"))
+    assert len(grounds) == 2, "the page follows the colour scheme"
+    # Keys and sizes are the same in the dark.
+    assert len(walk_by_keyboard(page)) >= FEWEST_STOPS
+    fits_when_enlarged(page)
+
+
+def test_a_page_is_as_it_was_left_however_often_the_others_are_opened(open_app: Callable[..., Page]) -> None:
+    page = open_app("/")
+
+    def go(title: str) -> None:
+        page.get_by_role("link", name=title, exact=True).click()
+        wait_until_settled(page)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+
+    def lesson() -> str:
+        return page.get_by_test_id("stHeading").first.inner_text()
+
+    go("Learn")
+    page.get_by_test_id("stButtonGroup").first.get_by_text("3", exact=True).click()
+    expect(page.get_by_test_id("stHeading").first).to_contain_text("3. ")
+    go("Compare")
+    go("Learn")
+    assert lesson().startswith("3. ")
+    go("Compare")
+    workers = page.get_by_label("Workers").nth(1)
+    workers.fill("3")
+    workers.press("Enter")
+    wait_until_settled(page)
+    for _ in range(2):
+        for title in ("Tune", "Premium demo", "Traces", "Real router", "Lab", "Learn"):
+            go(title)
+        assert lesson().startswith("3. ")
+        go("Compare")
+        expect(page.get_by_label("Workers").nth(0)).to_have_value("1")
+        expect(page.get_by_label("Workers").nth(1)).to_have_value("3")

@@ -201,7 +201,7 @@ def test_a_rival_arbiter_is_shown(open_player: OpenPlayer):
     for name in ("rival-1", "rival-4"):
         run = named_run(name)
         page = open_player(f"run={name}")
-        assert_shows_all(page, run, list(range(-1, run.n_steps, 7)))
+        assert_shows_all(page, run, list(range(-1, run.n_steps, 13)))
 
 
 def test_by_rule_every_look_is_a_place_of_the_playhead(open_player: OpenPlayer):

@@ -1,7 +1,7 @@
 // Plays a scene: a Plotly figure that is drawn once, and a second one over it that follows simulated time. Two, because
 // plotly.js wipes every trace that a call of `animate` does not name, and takes its time for those that it does.
 
-import { loadPlotly } from "./load.js";
+import { loadPlotly } from "../ringside.player/plotly.js"; // one module for both, so it is loaded once
 import { captionAt, momentAt, overlayAt } from "./motion.js";
 import { buildControls } from "./controls.js";
 
