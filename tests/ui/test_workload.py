@@ -416,6 +416,16 @@ def test_the_load_is_said_before_anything_runs() -> None:
     assert "2 workers 5" in said(at).replace("\\", "")
 
 
+def test_arrivals_go_past_the_ring_or_through_it_as_asked() -> None:
+    at = opened()
+    at.selectbox(key="lab:arrival_mode").select("through_ring").run()
+    experiment = got(at).experiment
+    assert experiment.arrivals == "through_ring"
+    assert from_file(to_file(experiment).encode()).experiment == experiment
+    at.selectbox(key="lab:scenario").select("spike").run()
+    assert got(at).experiment.arrivals == "bypass", "the scenario's own"
+
+
 def test_measured_ttfts_become_the_timing_of_the_engine() -> None:
     at = opened()
     field(at, "selectbox", "Timing of a pass").select("fitted to my TTFTs").run()
