@@ -133,16 +133,14 @@ def show_burst(equal: Run, weighted: Run) -> None:
     moments = burst_moments(equal, weighted)
     names = tuple(moment.name for moment in moments)
     key = f"burst {weighted.profile.classes[0].quantum}"
-    scenes = _scenes(key, theme().name, is_speaker_mode(), _runs=(equal, weighted))
-    _play(scenes, _BURST_KEY, names, autoplay=True)
+    _play(key, (equal, weighted), _BURST_KEY, names, autoplay=True)
 
 
 def show_spike() -> None:
     """The spike and its end, playing."""
     run = _run_of(spike_experiment(), "premium:spike")
     if run is not None:
-        scenes = _scenes("spike", theme().name, is_speaker_mode(), _runs=(run,))
-        _play(scenes, _SPIKE_KEY, _spike_names(), autoplay=is_speaker_mode())
+        _play("spike", (run,), _SPIKE_KEY, _spike_names(), autoplay=is_speaker_mode())
 
 
 def show_to_audience(equal: Run, weighted: Run) -> None:
@@ -222,8 +220,9 @@ def _scenes(what: str, theme_name: str, is_large: bool, *, _runs: tuple[Run, ...
     return [burst_scene(equal, weighted, moments, theme=look, width=width, scale=scale) for width in widths]
 
 
-def _play(scenes: list[dict[str, Any]], key: str, moments: tuple[str, ...], *, autoplay: bool) -> None:
-    speaker = is_speaker_mode()
+def _play(what: str, shown: tuple[Run, ...], key: str, moments: tuple[str, ...], *, autoplay: bool) -> None:
+    speaker, look = is_speaker_mode(), theme().name
+    scenes, pictures = _scenes(what, look, speaker, _runs=shown), f"{what} {look} {speaker}"
     linked = st.query_params.get("moment", "")
     playing = Playing(
         autoplay=autoplay,
@@ -232,7 +231,8 @@ def _play(scenes: list[dict[str, Any]], key: str, moments: tuple[str, ...], *, a
         moment=linked if linked in moments else "",
         round=st.session_state[_ROUND],
     )
-    scene_player(scenes, key=key, playing=playing, on_moment=_link_moment(key, moments), on_reset=_reset)
+    on_moment = _link_moment(key, moments)
+    scene_player(scenes, key=key, pictures=pictures, playing=playing, on_moment=on_moment, on_reset=_reset)
 
 
 def _spike_names() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Playwright, Request, WebSocket
@@ -156,6 +157,17 @@ class PageWatch:
     def _note_websocket(self, websocket: WebSocket) -> None:
         if not stays_on_this_machine(websocket.url):
             self.complaints.append(f"WebSocket to another machine: {websocket.url}")
+
+
+def change_colours(page: Page, colour_scheme: Literal["light", "dark"]) -> None:
+    """Change the colour scheme of an open page. Pictures from Python follow with the next run of the app's script."""
+    page.emulate_media(color_scheme=colour_scheme)
+    wait_until_settled(page)
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press("r")
+    wait_until_settled(page)
+    themes = page.evaluate("[...document.querySelectorAll('.rp')].map((player) => player.dataset.theme)")
+    assert set(themes) <= {colour_scheme}, themes
 
 
 def wait_until_settled(page: Page, *, timeout_ms: float = 60_000, quiet_ms: float = 250) -> None:

@@ -6,12 +6,13 @@ While it is open it is looked at by axe-core, walked through by keyboard alone, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.access import fits_when_enlarged, grave_problems, walk_by_keyboard
-from tests.browser.helpers import wait_until_settled
+from tests.browser.helpers import change_colours, wait_until_settled
 from tests.support import ROOT
 
 PAGES = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
@@ -25,9 +26,9 @@ def test_a_page_opens_shows_something_and_can_be_used_by_everybody(
 ) -> None:
     page = open_app("/" if name == "lab" else f"/{name}", colour_scheme="dark")
     grounds = set()
-    for colour_scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=colour_scheme)
-        wait_until_settled(page)
+    schemes: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+    for colour_scheme in schemes:
+        change_colours(page, colour_scheme)
         expect(page.get_by_test_id("stException")).to_have_count(0)
         assert page.get_by_test_id("stMain").inner_text().strip()
         screenshot(page, f"{name}_{colour_scheme}")

@@ -6,11 +6,12 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Locator, Page, expect
 
 from drr.workload.scenarios import scenario
-from tests.browser.helpers import wait_until_settled
+from tests.browser.helpers import change_colours, wait_until_settled
 from tests.support import skip_or_fail
 
 OpenApp = Callable[..., Page]
@@ -197,15 +198,20 @@ def test_targets_show_the_share_in_time_and_the_search_finds_a_rate(
     screenshot(page, "service_levels")
 
 
+LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (
+    *(("light", 1400), ("light", 800)),
+    *(("dark", 800), ("dark", 1400)),
+)
+
+
 def test_the_tabs_fit_the_page(open_app: OpenApp, screenshot: Callable[..., object]) -> None:
     page = open_app(viewport=(1400, 1400))
     choose(page, "Scenario", "A premium spike that subsides")
     for name in ("Workers", "Workload"):
         tab(page, name)
-        for colour_scheme, width in (("light", 1400), ("light", 800), ("dark", 800), ("dark", 1400)):
-            page.emulate_media(color_scheme=colour_scheme)
+        for colour_scheme, width in LOOKS:
             page.set_viewport_size({"width": width, "height": 1400})
-            wait_until_settled(page)
+            change_colours(page, colour_scheme)
             screenshot(page, f"{name.lower()}_{colour_scheme}_{width}")
             overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0

@@ -34,17 +34,20 @@ def scene_player(
     scenes: Sequence[Mapping[str, Any]],
     *,
     key: str,
+    pictures: str,
     playing: Playing,
     on_moment: Callable[[], None],
     on_reset: Callable[[], None],
 ) -> None:
     """Show a scene, made at several widths: the browser takes the widest that fits and keeps its time on new data.
 
+    ``pictures`` names what the scenes show: under the same name they are not drawn again when the page comes back.
     ``on_moment`` is called when somebody chose a moment (its name is in ``st.session_state[key]["moment"]``),
     ``on_reset`` when somebody pressed the reset key.
     """
     data = {
         "name": key,
+        "pictures": pictures,
         "scenes": list(scenes),
         "playing": {name: getattr(playing, name) for name in Playing.__slots__},
         "plotly": plotly_sources(),

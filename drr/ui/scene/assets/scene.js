@@ -9,25 +9,32 @@ const ANIMATION = { mode: "immediate", transition: { duration: 0 }, frame: { dur
 const TRACES = [0, 1, 2, 3];
 const CONFIG = { displayModeBar: false, staticPlot: true };
 const remembered = new Map(); // playhead and speed by name: they outlive reruns, other data and other pages
+const left = new Map(); // players whose page was left, by name: who comes back need not wait for the same picture again
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const player = (parentElement.ringsideScene ??= new Player(parentElement));
+  const player = (parentElement.ringsideScene ??= left.get(data.name) ?? new Player());
+  player.come(parentElement, data.name);
   player.take(data, setTriggerValue);
   return () => player.leave();
 }
 
 class Player {
-  constructor(parent) {
+  constructor() {
     this.root = document.createElement("div");
     this.root.className = "ringside-scene";
     this.root.tabIndex = 0;
-    parent.append(this.root);
     this.controls = buildControls(this.root, this);
     this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey, true);
     this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(this.root);
     this.queue = Promise.resolve();
+  }
+
+  come(parent, name) {
+    if (this.root.parentElement === parent) return;
+    left.delete(name);
+    parent.append(this.root);
+    window.addEventListener("keydown", this.onKey, true);
+    this.observer.observe(this.root);
   }
 
   take(data, setTriggerValue) {
@@ -37,7 +44,10 @@ class Player {
     remembered.set(data.name, memory);
     const startsOver = memory.round !== playing.round;
     const jumps = playing.moment && (isNew || memory.moment !== playing.moment);
-    Object.assign(this, { data, memory, send: setTriggerValue, scene: null });
+    // The same pictures are made anew for every run of the page; drawn they are once.
+    const isSame = this.data?.pictures === data.pictures;
+    if (!isSame) this.scene = null;
+    Object.assign(this, { data: isSame ? { ...data, scenes: this.data.scenes } : data, memory, send: setTriggerValue });
     this.root.classList.toggle("large", playing.is_large);
     const { moments } = data.scenes[0];
     if (startsOver) memory.time = 0;
@@ -51,6 +61,7 @@ class Player {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (playing.autoplay && !calm && (isNew || startsOver) && !jumps) this.play();
     else if (jumps) this.pause();
+    else if (isSame) this.show();
   }
 
   /** Draw the widest picture that fits, scaled up or down to the room there is. */
@@ -199,6 +210,7 @@ class Player {
     this.isPlaying = false;
     window.removeEventListener("keydown", this.onKey, true);
     this.observer.disconnect();
-    for (const element of [this.controls.still, this.controls.overlay]) this.Plotly?.purge(element);
+    this.root.remove();
+    left.set(this.data.name, this);
   }
 }
