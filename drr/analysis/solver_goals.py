@@ -33,6 +33,8 @@ CLOSE_RATIO = math.log(1.1)
 """A ratio is kept up to a tenth more or less, and not by its shares: 100 : 1 and 50 : 1 are one point apart."""
 MOST_RATIO = 1_000_000
 MOST_LINES = 100
+MOST_TOLD = 20
+"""Lines that are no goals and are named; of the others there is the number."""
 LONGEST_SHOWN = 80
 EVERY = "every class"
 SAMPLES = (
@@ -164,7 +166,7 @@ def _written(value: float) -> str:
 def read_goals(lines: Sequence[str], class_names: Sequence[str]) -> tuple[Goal, ...]:
     """The goals in some lines; empty lines and what follows ``#`` are left out.
 
-    Raises :class:`WorkloadError` that names every line that is no goal, and goals that contradict each other.
+    Raises :class:`WorkloadError` that names the lines that are no goals, and goals that contradict each other.
     """
     goals: list[Goal] = []
     problems = []
@@ -186,7 +188,8 @@ def read_goals(lines: Sequence[str], class_names: Sequence[str]) -> tuple[Goal, 
     if asked > 1 + 1e-9:
         problems.append(f"the shares that are asked for add up to {asked * 100:.6g} %; at most 100 % can be given")
     if problems:
-        raise WorkloadError("\n".join(problems))
+        more = [f"and {len(problems) - MOST_TOLD:,} more"] if len(problems) > MOST_TOLD else []
+        raise WorkloadError("\n".join(problems[:MOST_TOLD] + more))
     return tuple(goals)
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -36,7 +36,10 @@ _LAST_SECOND = (date.max.toordinal() + 1 - _UNIX_EPOCH_DAY) * 86_400 - 1
 
 def _number(column: str, text: str, allowed: str) -> Decimal:
     if _NUMBER.fullmatch(text):
-        return Decimal(text)
+        try:
+            return Decimal(text)
+        except InvalidOperation:  # an exponent that no decimal can hold
+            raise BadRowError(f"{column} is {shown(text)}; {allowed} is allowed") from None
     if not text:
         raise BadRowError(f"{column} is empty; {allowed} is needed")
     why = "; digits in groups and decimal commas are not read, since they mean different things in different countries"
