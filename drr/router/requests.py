@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, fields
+
+WIDE_TOKENS = 1 << 62
+"""From here on figures may not fit 64 bits, and columns of Python ints are used."""
+
+
+def token_column(rows: int, most_tokens: int) -> MutableSequence[int]:
+    """Zeros for as many rows, in 64 bits where no figure will be above ``most_tokens`` and that fits."""
+    return [0] * rows if most_tokens >= WIDE_TOKENS else array("q", bytes(8 * rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from drr.policy.schema import Profile
 from drr.router.admission import QueueLimits, Refusal
 from drr.router.endpoints import Endpoints, SelectionError, pool_is_busy
 from drr.router.prefix import NO_BLOCKS, leading
-from drr.router.requests import Constraint, RequestTable
+from drr.router.requests import Constraint, RequestTable, token_column
 from drr.router.selection import WorkerChoice
 from drr.scheduler.arbiters import Arbiter, ArbiterName, make_arbiter
 from drr.scheduler.calls import CallLog
@@ -54,11 +54,13 @@ class Listener(Protocol):
 class RequestOutcomes:
     """What became of every request, by row: class, cost and cache hit in tokens, endpoint, outcome, release time."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, requests: RequestTable) -> None:
+        rows = len(requests)
+        most_tokens = max(requests.isl_tokens, default=0)
         self.class_index = array("i", [-1]) * rows
-        self.cost_tokens: list[int] = [0] * rows
-        self.cached_tokens: list[int] = [0] * rows
-        self.prefill_tokens: list[int] = [0] * rows
+        self.cost_tokens = token_column(rows, most_tokens)
+        self.cached_tokens = token_column(rows, most_tokens)
+        self.prefill_tokens = token_column(rows, most_tokens)
         """What the request adds to the active prefill tokens of the endpoint it was dispatched to."""
         self.lane = array("i", [SHARED]) * rows
         self.endpoint = array("i", [-1]) * rows
@@ -92,11 +94,10 @@ class Router:
         every_class_queues: bool = False,
         least_load: int = 0,
     ) -> None:
-        rows = len(requests)
         self.profile = profile
         self.endpoints = endpoints
         self.requests = requests
-        self.outcomes = RequestOutcomes(rows)
+        self.outcomes = RequestOutcomes(requests)
         self.waiting = 0
         self.lanes = [ClassLanes(i, self) for i in range(len(profile.classes))]
         quanta = [c.quantum for c in profile.classes]

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from drr.router.prefix import BlockIdentities
+from drr.router.requests import token_column
 from drr.simulation.engine_options import EngineOptions
 from drr.simulation.kv_pool import AnonymousPool, CachingPool, Pool
 from drr.simulation.timing import PassTiming
@@ -17,7 +18,14 @@ from drr.simulation.timing import PassTiming
 class EngineRequests:
     """What the engines know of every request, by row. A row is on one engine at a time: all share the columns."""
 
-    def __init__(self, isl_tokens: list[int], target_tokens: list[int], chains: list[Sequence[int]] | None) -> None:
+    def __init__(
+        self,
+        isl_tokens: list[int],
+        target_tokens: list[int],
+        chains: list[Sequence[int]] | None,
+        *,
+        block_size: int,
+    ) -> None:
         rows = len(isl_tokens)
         self.isl_tokens = isl_tokens
         self.target_tokens = target_tokens
@@ -26,8 +34,9 @@ class EngineRequests:
         """Block identities, extended when blocks with generated tokens fill up; None without prefix caching."""
         self.known_tokens = list(isl_tokens)
         """Prompt and generated so far."""
-        self.computed_tokens = [0] * rows
-        self.room_tokens = [0] * rows
+        most_tokens = max(isl_tokens, default=0) + max(target_tokens, default=0) + block_size
+        self.computed_tokens = token_column(rows, most_tokens)
+        self.room_tokens = token_column(rows, most_tokens)
         """What the blocks that a request holds have room for."""
         self.first_admit_ms: list[float | None] = [None] * rows
         self.first_token_ms: list[float | None] = [None] * rows

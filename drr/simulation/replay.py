@@ -14,7 +14,7 @@ from drr.errors import ReplayAbortedError, WorkloadError
 from drr.policy.schema import Profile
 from drr.router.endpoints import Endpoints, Worker, uniform_cluster
 from drr.router.prefix import BlockIdentities
-from drr.router.requests import RequestTable
+from drr.router.requests import WIDE_TOKENS, RequestTable
 from drr.router.router import ERROR, REFUSED, ArrivalMode, Router
 from drr.router.selection import WorkerChoice
 from drr.scheduler.arbiters import ArbiterName
@@ -28,9 +28,6 @@ from drr.simulation.recording import Recorder, Run, RunInputs
 from drr.simulation.timing import PassTiming
 
 PROGRESS_EVERY = 1024
-WIDE_TOKENS = 1 << 62
-"""From here on figures may not fit 64 bits, and columns of Python ints are used."""
-
 
 Progress = Callable[[int, int], object]
 """Is called now and then with (requests over, requests in all); whatever it raises ends the run."""
@@ -97,7 +94,9 @@ def replay(
             loop.run(abort_on_refusal)
         except ReplayAbortedError as reason:
             aborted = str(reason)
-        return loop.result(aborted)
+        result = loop.result(aborted)
+        loop.release()
+        return result
 
     return run(cursor_rule, record=record)
 
@@ -194,7 +193,9 @@ class _Loop:
         if options.enable_prefix_caching:
             self.router.cached_blocks = [set() for _ in range(count)]
         own_chains = chains if options.enable_prefix_caching else None
-        self.requests = EngineRequests(requests.isl_tokens, _targets(requests, options.max_model_len), own_chains)
+        self.requests = EngineRequests(
+            requests.isl_tokens, _targets(requests, options.max_model_len), own_chains, block_size=options.block_size
+        )
         timing = PassTiming(options)
         self._engines = [MockEngine(options, timing, self.requests, identities) for _ in range(count)]
         self._in_pass = [False] * count
@@ -352,3 +353,9 @@ class _Loop:
             not_cheapest=self._choice.not_cheapest,
             aborted_because=aborted_because,
         )
+
+    def release(self) -> None:
+        """Give back what is large at once: as loop and router know each other, it would wait for the collector."""
+        self.router.chains = None
+        self.router.cached_blocks.clear()
+        vars(self).clear()

@@ -136,7 +136,7 @@ def test_the_newest_running_request_is_preempted_and_goes_to_the_front() -> None
 def test_recomputed_tokens_of_its_own_output_cost_no_prefill_time() -> None:
     options = EngineOptions(enable_prefix_caching=False, block_size=10, num_gpu_blocks=4)
     table = [15, 15]
-    requests = EngineRequests(table, [9, 9], None)
+    requests = EngineRequests(table, [9, 9], None, block_size=10)
     engine = MockEngine(options, PassTiming(options), requests, BlockIdentities(10, 10))
     engine.waiting.extend([0, 1])
     now = 0.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from drr.router.requests import Constraint, RequestTable
 from drr.simulation.cluster import Change, TimedChange
 from drr.simulation.engine_options import EngineOptions, FixedTiming
 from drr.simulation.manual import Action, run_manual
+from drr.simulation.mock_engine import MockEngine
 from drr.simulation.recording import Run
 from drr.simulation.replay import PROGRESS_EVERY, replay
 from drr.simulation.state import StepKind
@@ -347,6 +350,26 @@ def test_a_prompt_that_no_pool_can_hold_takes_no_room_for_its_blocks() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 1_000_000
+
+
+def test_what_a_run_no_longer_needs_is_given_back_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines: weakref.WeakSet[MockEngine] = weakref.WeakSet()
+    seen: list[int] = []
+
+    class Known(MockEngine):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            engines.add(self)
+
+    monkeypatch.setattr("drr.simulation.replay.MockEngine", Known)
+    gc.disable()  # the collector would find them some day
+    try:
+        run = replay(HOLDS_ONE, rows({}, {}), workers=3, progress=lambda over, total: seen.append(len(engines)))
+    finally:
+        gc.enable()
+    assert seen[-1] == 3
+    assert not engines, f"{len(engines)} engines, with all their blocks, outlive the run"
+    assert len(run.completion_order) == 2
 
 
 def test_a_class_is_found_beyond_the_first_32767() -> None:

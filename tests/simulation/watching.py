@@ -114,8 +114,8 @@ def watched() -> Iterator[Watcher]:
             watcher.router = self
 
     class WatchedRequests(EngineRequests):
-        def __init__(self, *args: object) -> None:
-            super().__init__(*args)  # type: ignore[arg-type]
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options)  # type: ignore[arg-type]
             watcher.engine_requests = self
 
     with (
