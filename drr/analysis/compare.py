@@ -25,6 +25,7 @@ from drr.workload.spec_reading import load_spec
 
 EVERYBODY = "all classes"
 SHARE, TOKENS, REFUSED_REQUESTS = "share while all waited", "tokens served", "refused requests"
+COUNTS = (TOKENS, REFUSED_REQUESTS)
 WAITS = ("wait p50, ms", "wait p95, ms", "wait p99, ms")
 WITHOUT_SERVICE = "longest without service, ms"
 JAIN, APART = "Jain index of service per quantum", "largest difference, quanta"

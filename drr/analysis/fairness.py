@@ -207,7 +207,7 @@ class _Conditions:
         if arbiter not in ("drr", "classic_drr"):
             return "the arbiter is not Deficit Round Robin"
         if arbiter == "drr" and run.cursor_rule == "carry":
-            return "under rule carry a class may be served less than a quantum per ring round, so there is no bound"
+            return "under rule carry a class may be served less than a quantum per ring round, whatever its deficit"
         for index in pair:
             name, quantum = run.class_names[index], run.profile.classes[index].quantum
             if arbiter == "drr" and quantum < self.largest_cost[index]:

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from drr.analysis.compare import (
+    COUNTS,
     SHARE,
     Difference,
     FigureRow,
@@ -19,6 +20,7 @@ from drr.analysis.compare import (
     reasons,
     requests_digest,
 )
+from drr.analysis.explain_words import MINUS
 from drr.analysis.fairness import fairness, gap_text
 from drr.analysis.outcomes import result_line
 from drr.simulation.recording import Run
@@ -222,7 +224,7 @@ def show_figures(pair: Pair, over_seeds: dict[tuple[str, str], Interval] | None)
             _interval(row.figure, each) for row, each in zip(rows, found, strict=True)
         ]
     right = {name: st.column_config.TextColumn(alignment="right") for name in frame.columns[2:]}
-    st.dataframe(frame, hide_index=True, column_config=right, height=min(36 * len(frame) + 38, 640))
+    st.dataframe(frame, hide_index=True, column_config=right, height=min(35 * len(frame) + 37, 640))
     for side, text in zip(compare_state.SIDES, _apart(pair.key, _first=pair.first, _second=pair.second), strict=True):
         st.caption(f"{side}: {plain(text)}")
 
@@ -234,10 +236,11 @@ def _text(figure: str, value: float | None, *, is_difference: bool = False) -> s
     if value == 0:
         sign = ""
     if figure == SHARE:
-        return f"{100 * value:{sign}.1f}" + (" points" if is_difference else " %")
-    if value == int(value):
-        return f"{int(value):{sign},}"
-    return f"{value:{sign},.2f}"
+        text = f"{100 * value:{sign}.1f}" + (" points" if is_difference else " %")
+    else:
+        digits = 0 if figure in COUNTS and value == int(value) else 2
+        text = f"{value:{sign},.{digits}f}"
+    return text.replace("-", MINUS)
 
 
 def _interval(figure: str, found: Interval | None) -> str:
@@ -271,7 +274,7 @@ def show_policies(pair: Pair) -> str | None:
         st.caption("The two policies are the same text.")
     with st.container(horizontal=True, gap="small"):
         for side, experiment in zip(compare_state.SIDES, (first, second), strict=True):
-            if st.button(f"Send {side} to Lab", key=f"cmp:send:{side}"):
+            if st.button(f"Open {side} in the Lab", key=f"cmp:send:{side}"):
                 lab_state.prepare()
                 lab_state.load(experiment)
                 return side

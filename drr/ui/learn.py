@@ -249,7 +249,7 @@ def show_footer(number: int) -> bool:
             st.button("Back", key="learn:back", on_click=_go, args=(number - 1,))
         if number < len(LESSONS) and _answers().get(number) is None:
             st.button("Skip", key="learn:skip", on_click=_go, args=(number + 1,), help="Go on without an answer.")
-        opens = st.button("Open in Lab", key="learn:lab", help="The same run, with everything to change.")
+        opens = st.button("Open in the Lab", key="learn:lab", help="The same run, with everything to change.")
         st.link_button("Hand-out of all ten", f"?lesson={ALL}", help="One page to print: Ctrl+P.")
     if opens:
         lab_state.prepare()

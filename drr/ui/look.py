@@ -1,4 +1,4 @@
-"""Small things every page shares: the theme in force, text made safe."""
+"""Small things every page shares: the theme in force, the names of the cursor rules, text made safe."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import streamlit as st
 
 from drr.charts.palette import DARK, LIGHT, Theme
 
+RULE_NAMES = {"documented": "documented", "carry": "shipped (carry)"}
+"""The cursor rules as every page names them."""
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:&])")
 
 

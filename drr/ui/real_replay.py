@@ -36,7 +36,7 @@ from drr.scheduler.ring import CursorRule
 from drr.ui import job_slot, real_state
 from drr.ui.jobs import Job
 from drr.ui.limits import REAL_REQUESTS, SECONDS_PER_RUN
-from drr.ui.look import plain, theme
+from drr.ui.look import RULE_NAMES, plain, theme
 from drr.ui.real_task import RealTask
 from drr.workload.experiment import Experiment, SpecWorkload
 from drr.workload.scenarios import SCENARIOS
@@ -44,7 +44,6 @@ from drr.workload.scenarios import SCENARIOS
 SLOT = "real:replay"
 ROWS_SHOWN = 500
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-RULE_WORDS = {"carry": "carry, as shipped", "documented": "as documented"}
 
 
 def show() -> None:
@@ -170,7 +169,7 @@ def _show_differences(found: SideBySide) -> None:
         "Ours under",
         RULES,
         key="real:rule",
-        format_func=RULE_WORDS.__getitem__,
+        format_func=RULE_NAMES.__getitem__,
         required=True,
         label_visibility="collapsed",
     )

@@ -9,9 +9,7 @@ import streamlit as st
 
 from drr.analysis.outcomes import class_figures, other_rule_line, result_line, size_facts
 from drr.simulation.recording import Run
-from drr.ui.look import plain
-
-RULES = {"documented": "cursor rule: as documented", "carry": "cursor rule: as shipped (carry)"}
+from drr.ui.look import RULE_NAMES, plain
 
 # Made once per run, since going through all requests takes long for large runs, and each when it is first shown.
 _LINES: WeakKeyDictionary[Run, tuple[str, str]] = WeakKeyDictionary()
@@ -24,7 +22,7 @@ def show_line(run: Run) -> None:
         _LINES[run] = result_line(run), other_rule_line(run)
     line, other_line = _LINES[run]
     st.subheader(plain(line), anchor=False)
-    facts = " · ".join((*size_facts(run), RULES[run.cursor_rule]))
+    facts = " · ".join((*size_facts(run), f"cursor rule: {RULE_NAMES[run.cursor_rule]}"))
     st.caption(f"{plain(facts)} · **{plain(other_line)}**")
 
 

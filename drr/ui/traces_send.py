@@ -25,7 +25,7 @@ def show(trace: TraceWorkload, found: TraceSurvey, *, left_out: int) -> bool:
     blocked = has_bad_rows or bool(found.mapping_problem)
     too_many = REQUESTS_PER_RUN.exceeded(found.stats.rows)
     sent = st.button(
-        "Send to Lab", type="primary", width="stretch", disabled=blocked or bool(too_many), key="traces:send"
+        "Open in the Lab", type="primary", width="stretch", disabled=blocked or bool(too_many), key="traces:send"
     )
     if has_bad_rows:
         st.caption("Leave the bad rows out first.")

@@ -17,14 +17,14 @@ from drr.ui import runs, tune_point, tune_work
 from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.limits import REQUESTS_PER_RUN
-from drr.ui.look import plain
+from drr.ui.look import RULE_NAMES, plain
 from drr.ui.tune_tasks import SolveTask
 from drr.workload.experiment import Experiment
 
 VIEW = "goals"
 _LINES, _ADD, _SEARCH, _FOUND = "tune:goal_lines", "tune:goal_add", "tune:goals:search", "tune:goals:found"
 _BEGUN = "tune:goals:begun"
-_RULES = {"both": "both rules", "carry": "shipped (carry)", "documented": "documented"}
+_RULES = {"both": "both rules", **RULE_NAMES}
 
 
 @dataclass(slots=True)

@@ -9,13 +9,12 @@ from drr.charts.tune import QUANTITIES, heat_figure
 from drr.errors import DrrError
 from drr.scheduler.ring import CURSOR_RULES
 from drr.ui import tune, tune_point, tune_state, tune_work
-from drr.ui.look import theme
+from drr.ui.look import RULE_NAMES, theme
 from drr.ui.tune_knobs import Knob, drawn_axis, knobs
 from drr.ui.tune_work import Finished
 from drr.workload.experiment import Experiment
 
 TWO = "two"
-_RULE_WORDS = {"documented": "documented", "carry": "shipped (carry)"}
 
 
 def show(base: Experiment) -> bool:
@@ -74,7 +73,7 @@ def _heat(done: Finished) -> None:
     )
     name = columns[1].selectbox("of", classes, key="tune:two:class")
     rule = columns[2].segmented_control(
-        "under", CURSOR_RULES, key="tune:two:rule", format_func=_RULE_WORDS.__getitem__, required=True
+        "under", CURSOR_RULES, key="tune:two:rule", format_func=RULE_NAMES.__getitem__, required=True
     )
     assert rule is not None, "a required control has a choice"
     across, up = (drawn_axis(done.sweep.base, axis) for axis in done.sweep.axes)

@@ -13,14 +13,9 @@ from drr.router.router import ARRIVAL_MODES, ArrivalMode
 from drr.scheduler.ring import CURSOR_RULES
 from drr.ui import workers_timing, workload_spec
 from drr.ui.lab_state import LARGEST_NUMBER
-from drr.ui.look import plain
+from drr.ui.look import RULE_NAMES, plain
 from drr.ui.workers_lines import read_changes, read_taints, write_changes, write_taints
 from drr.workload.experiment import Experiment, SpecWorkload, TraceWorkload
-
-RULE_TEXTS = {
-    "documented": "as Dynamo documents it",
-    "carry": "as the shipped router does it (carry)",
-}
 
 ARRIVAL_TEXTS: dict[ArrivalMode, str] = {
     "bypass": "goes past the ring (offline replay)",
@@ -38,8 +33,9 @@ def show(experiment: Experiment | None) -> None:
         "Cursor rule",
         CURSOR_RULES,
         key="lab:cursor_rule",
-        format_func=RULE_TEXTS.__getitem__,
-        help="The other rule's result always stands beside.",
+        format_func=RULE_NAMES.__getitem__,
+        help="What the cursor does after a dispatch: as Dynamo documents it, or as the shipped router does it. "
+        "The result of the other rule always stands beside.",
     )
     left, right = st.columns(2)
     _count(left, "Workers", "lab:workers", 1)

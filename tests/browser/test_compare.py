@@ -78,7 +78,7 @@ def test_seeds_are_run_elsewhere_and_a_side_goes_to_the_lab(open_compare: Callab
     page = open_compare("?compare=grant")
     page.get_by_role("button", name="Run over seeds").click()
     expect(page.get_by_text("The same in every seed")).to_be_visible(timeout=60_000)
-    page.get_by_role("button", name="Send B to Lab").click()
+    page.get_by_role("button", name="Open B in the Lab").click()
     wait_until_settled(page)
     expect(page.locator(".rp")).to_have_count(1, timeout=60_000)
     expect(page.locator(".rp")).to_contain_text("C", timeout=30_000)

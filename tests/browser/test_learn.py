@@ -97,6 +97,6 @@ def test_a_printed_lesson_has_its_question_with_boxes_and_no_buttons(open_learn:
 
 def test_a_lesson_opens_in_the_lab(open_learn: Callable[..., Page]) -> None:
     page = open_learn("?lesson=4")
-    page.get_by_role("button", name="Open in Lab").click()
+    page.get_by_role("button", name="Open in the Lab").click()
     wait_until_settled(page)
     expect(page.locator(".rp")).to_contain_text("latency", timeout=30_000)

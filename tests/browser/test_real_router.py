@@ -36,7 +36,7 @@ def test_from_the_lab_to_the_real_router_to_a_live_endpoint(
     expect(main).to_contain_text("The carry rule explains every row of the real router", timeout=60_000)
     expect(main).to_contain_text("carry: 640 of 640 rows identical")
     expect(page.locator(".js-plotly-plot")).to_have_count(1, timeout=30_000)
-    page.get_by_text("carry, as shipped").click()
+    page.get_by_text("shipped (carry)").click()
     expect(main).to_contain_text("No row differs under carry: all 640 are identical.")
     with page.expect_download() as waiting:
         page.get_by_role("button", name="All as one zip").click()

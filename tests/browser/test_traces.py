@@ -76,7 +76,7 @@ def test_a_trace_is_dropped_mapped_cut_and_run_in_the_lab(
     assert f".{len(lines)}-requests.mooncake.jsonl" in download.value.suggested_filename
     assert all('"policy_class": "' in line for line in lines)
 
-    page.get_by_role("button", name="Send to Lab").click()
+    page.get_by_role("button", name="Open in the Lab").click()
     expect(page.get_by_text(re.compile(rf"^{len(lines):,} requests · 2 classes"))).to_be_visible(timeout=SECONDS * 1000)
     see(page, f"The window from 30 s to 60 s of the trace: {len(lines):,} requests.")
     screenshot(page, "traces_in_the_lab")
@@ -98,11 +98,11 @@ def test_a_file_with_bad_rows_says_which_and_why(open_app: OpenApp, screenshot: 
     )
     see(page, "cat.png: the first line is no UTF-8 text")
     see(page, "1 row of 3 cannot be read")
-    expect(page.get_by_role("button", name="Send to Lab")).to_be_disabled()
+    expect(page.get_by_role("button", name="Open in the Lab")).to_be_disabled()
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").get_by_role("button", name="Download as CSV").click()
     assert "2,no valid JSON" in download.value.path().read_text().replace('"', "")
     screenshot(page, "traces_bad_rows")
     page.get_by_role("button", name="Leave them out").click()
     see(page, "2 rows loaded, 1 left out")
-    expect(page.get_by_role("button", name="Send to Lab")).to_be_enabled(timeout=SECONDS * 1000)
+    expect(page.get_by_role("button", name="Open in the Lab")).to_be_enabled(timeout=SECONDS * 1000)
