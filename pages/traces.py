@@ -10,7 +10,7 @@ front_door.require("Traces")
 
 traces_state.prepare()
 left, right = st.container(key="sides").columns([4, 9], gap="large")
-with left:
+with left, st.container():
     traces_panel.show_uploader()
     if not traces_state.files():
         traces_panel.show_sample_button()
@@ -18,9 +18,9 @@ with right:
     if not traces_state.files():
         traces_panel.show_start()
         st.stop()
-with left:
+with left, st.container():
     traces_panel.show_files()
-with right:
+with right, st.container():
     source = traces.source()
     view = traces.look(source)
 with left:

@@ -121,8 +121,9 @@ def show_progress() -> None:
         )
         given = _answers()
         right = sum(_answer(number).is_right(text) for number, text in given.items())
-        if not _is_teacher():
-            st.caption(f"{len(given)} of {len(LESSONS)} answered, {right} right", width="content")
+        with st.container(width="content"):
+            if not _is_teacher():
+                st.caption(f"{len(given)} of {len(LESSONS)} answered, {right} right", width="content")
         st.toggle(
             "Teacher mode",
             key=_TEACHER,

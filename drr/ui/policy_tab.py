@@ -47,14 +47,12 @@ def use_quanta(quanta: tuple[tuple[str, int], ...]) -> None:
 def show(inputs: LabInputs) -> bool:
     """Draw the tab; True when the editor asked for a run just now."""
     reading = inputs.reading
-    # What comes and goes is inside of containers: an element whose place on the page moves is made anew by the browser.
     with st.container():
         file_bar.show()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _open_menu()
         _share_menu(inputs)
-    with st.container():
-        share.show_messages()
+    share.show_messages()
     text = st.session_state["lab:policy"]
     state = yaml_editor(
         text,

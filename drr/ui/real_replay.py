@@ -62,8 +62,9 @@ def show() -> None:
         )
         return
     _note_sections(experiment)
-    if _show_router():
-        _show_comparison(experiment)
+    with st.container():
+        if _show_router():
+            _show_comparison(experiment)
     st.subheader("Take it to the real thing", anchor=False)
     _show_handover(experiment)
 

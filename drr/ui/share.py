@@ -62,10 +62,11 @@ def _say(*, problem: str = "", note: str = "") -> None:
 
 def show_messages() -> None:
     """What opening a link or a file has led to."""
-    if problem := st.session_state.get(_PROBLEM):
-        st.error(plain(problem))
-    if note := st.session_state.get(_NOTE):
-        st.info(plain(note))
+    with st.container():
+        if problem := st.session_state.get(_PROBLEM):
+            st.error(plain(problem))
+        if note := st.session_state.get(_NOTE):
+            st.info(plain(note))
 
 
 def show_open(go_to: Callable[[int], None]) -> None:

@@ -95,12 +95,15 @@ def show_look(view: View | None) -> None:
     if view is None:
         return
     found = view.found
-    if not view.is_current:
-        st.caption("What follows is from before the last change.")
-    traces_look.show_result(view.trace, found)
+    with st.container():
+        if not view.is_current:
+            st.caption("What follows is from before the last change.")
+    with st.container():
+        traces_look.show_result(view.trace, found)
     rows = found.rows_in_file + len(view.source.problems)
     notes = [*view.source.notes, *(note for note in found.notes if not view.source.notes or "Ringside" not in note)]
-    traces_look.show_counts(found, view.problems, notes, rows_in_file=rows)
+    with st.container():
+        traces_look.show_counts(found, view.problems, notes, rows_in_file=rows)
     traces_look.show_arrivals(view.trace, found)
     traces_look.show_pictures(found)
     if view.is_current:

@@ -88,8 +88,9 @@ def _file(trace: TraceWorkload) -> None:
         st.button("Take away", key=key, type="tertiary", on_click=traces_state.remove, args=(trace.sha256,))
     st.caption(plain(spec.text()))
     with st.expander("Read it differently", expanded=trace_fields.lost(spec)):
-        if trace_fields.lost(spec):
-            st.info("Say which columns hold the time and the prompt length.")
+        with st.container():
+            if trace_fields.lost(spec):
+                st.info("Say which columns hold the time and the prompt length.")
         look = look_of(trace.path, trace.sha256)
         trace_fields.show(look, spec, f"traces:read:{trace.sha256[:16]}", partial(traces_state.set_spec, trace.sha256))
 
@@ -118,15 +119,16 @@ def show_window(found: TraceSurvey | None) -> None:
     )
     spread: bool = st.session_state["traces:spread"]
     equal = found is not None and found.stats.largest_tick_rows > 1
-    if equal or spread:
-        st.toggle(
-            "Spread equal timestamps over the tick",
-            key="traces:spread",
-            help="Requests of one and the same time are spread evenly up to the next time, in file order. "
-            "Without it they arrive at once, in file order.",
-        )
-    if spread:
-        st.caption("△ The spread times are made up: the trace says that these requests come at once.")
+    with st.container():
+        if equal or spread:
+            st.toggle(
+                "Spread equal timestamps over the tick",
+                key="traces:spread",
+                help="Requests of one and the same time are spread evenly up to the next time, in file order. "
+                "Without it they arrive at once, in file order.",
+            )
+        if spread:
+            st.caption("△ The spread times are made up: the trace says that these requests come at once.")
 
 
 def show_classes(found: TraceSurvey) -> None:
@@ -134,8 +136,9 @@ def show_classes(found: TraceSurvey) -> None:
     titles = {traces_state.LAB: "what the Lab holds", **{each.name: each.title for each in SAMPLES}}
     st.selectbox("Policy", list(titles), key="traces:policy", format_func=titles.__getitem__)
     profile = traces_state.policy().profile()
-    if profile is None:
-        st.warning("The Lab's policy is not valid: headers are shown instead of classes.")
+    with st.container():
+        if profile is None:
+            st.warning("The Lab's policy is not valid: headers are shown instead of classes.")
     names = [each.name for each in found.columns if each.name != FIRST_BLOCK]
     has_blocks = found.column(FIRST_BLOCK) is not None
     workload_mapping.show(names, profile, has_blocks=has_blocks, slot="traces")
@@ -143,10 +146,11 @@ def show_classes(found: TraceSurvey) -> None:
     column = FIRST_BLOCK if mapping.kind == "first_block" else mapping.column if mapping.kind == "column" else ""
     values = found.column(column) if column else None
     headers = mapping.headers or (possible_headers(profile) if profile is not None else ())
-    if values is not None and values.top and headers:
-        _show_values(values, mapping, headers)
-    if found.mapping_problem:
-        st.error(plain(found.mapping_problem))
+    with st.container():
+        if values is not None and values.top and headers:
+            _show_values(values, mapping, headers)
+        if found.mapping_problem:
+            st.error(plain(found.mapping_problem))
 
 
 def _show_values(values: ColumnValues, mapping: ClassMapping, headers: Sequence[str]) -> None:

@@ -27,10 +27,11 @@ def show(trace: TraceWorkload, found: TraceSurvey, *, left_out: int) -> bool:
     sent = st.button(
         "Open in the Lab", type="primary", width="stretch", disabled=blocked or bool(too_many), key="traces:send"
     )
-    if has_bad_rows:
-        st.caption("Leave the bad rows out first.")
-    if too_many:
-        st.caption(plain(f"{too_many}. Cut a window, or export and run it with python -m drr run."))
+    with st.container():
+        if has_bad_rows:
+            st.caption("Leave the bad rows out first.")
+        if too_many:
+            st.caption(plain(f"{too_many}. Cut a window, or export and run it with python -m drr run."))
     has_blocks = found.reuse is not None
     if sent:
         return _send(trace, has_blocks=has_blocks)

@@ -97,8 +97,9 @@ def show_run(view: str, sweep: Sweep | None, problem: str) -> None:
     ):
         assert sweep is not None
         tune_work.start(view, sweep)
-    if problem or too_many:
-        st.error(plain(f"{problem or too_many}."))
+    with st.container():
+        if problem or too_many:
+            st.error(plain(f"{problem or too_many}."))
 
 
 def show_one(base: Experiment) -> bool:
@@ -120,7 +121,8 @@ def show_one(base: Experiment) -> bool:
             st.selectbox("Waits are shown as", list(WAITS), key="tune:wait", format_func=WAITS.__getitem__)
             _choose_classes()
     with right:
-        tune_work.show_progress(ONE)
+        with st.container():
+            tune_work.show_progress(ONE)
         done = tune_work.finished(ONE)
         if done is None:
             if not tune_work.is_at_work(ONE):
@@ -130,14 +132,16 @@ def show_one(base: Experiment) -> bool:
                     "router."
                 )
             return False
-        say_state(done, base)
+        with st.container():
+            say_state(done, base)
         number = tune_point.chosen(ONE, done)
         _pictures(done)
         goes = False
-        if number is not None:
-            goes = tune_point.show(ONE, done, number, titles_of(done))
-        else:
-            st.caption("Click a mark to see its policy.")
+        with st.container():
+            if number is not None:
+                goes = tune_point.show(ONE, done, number, titles_of(done))
+            else:
+                st.caption("Click a mark to see its policy.")
         trade(ONE, done)
         downloads(ONE, done)
     return goes

@@ -74,8 +74,9 @@ def _keep(place: Path, base: Experiment | None) -> None:
     what = st.selectbox("Keep", choices, key=_WHAT)
     name = st.text_input("Name", key=_NAME, placeholder="premium-4-to-1", max_chars=80).strip()
     fits = bool(NAME.fullmatch(name))
-    if name and not fits:
-        st.caption(plain(f"{NAME_CHARACTERS} are allowed."))
+    with st.container():
+        if name and not fits:
+            st.caption(plain(f"{NAME_CHARACTERS} are allowed."))
     if st.button("Keep it", type="primary", width="stretch", disabled=not fits):
         st.session_state[_SAID] = ("", "")
         try:

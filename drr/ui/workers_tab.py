@@ -27,8 +27,9 @@ def show(experiment: Experiment | None) -> None:
     """Draw the tab; ``experiment`` is what the Lab holds, None where that is not valid."""
     is_typed = st.session_state["lab:workload_kind"] == "Typed queues"
     said = load_of(experiment)
-    if said:
-        st.markdown(plain(said))
+    with st.container():
+        if said:
+            st.markdown(plain(said))
     st.radio(
         "Cursor rule",
         CURSOR_RULES,
@@ -40,15 +41,17 @@ def show(experiment: Experiment | None) -> None:
     left, right = st.columns(2)
     _count(left, "Workers", "lab:workers", 1)
     _count(right, "dp ranks of each", "lab:dp_size", 1, "Every rank is an endpoint of its own.")
-    if is_typed:
-        st.caption("Typed queues run on workers without an engine: what they do is said under Workload.")
-    else:
+    if not is_typed:
         _count(left, "max_num_seqs", "lab:max_num_seqs", 1, "Requests a worker runs at the same time.")
         _count(right, "max_num_batched_tokens", "lab:max_num_batched_tokens", 1, "Tokens of one engine pass.")
-        with st.expander("KV cache and prefill"):
-            _engine()
-        with st.expander("Timing"):
-            workers_timing.show()
+    with st.container():
+        if is_typed:
+            st.caption("Typed queues run on workers without an engine: what they do is said under Workload.")
+        else:
+            with st.expander("KV cache and prefill"):
+                _engine()
+            with st.expander("Timing"):
+                workers_timing.show()
     with st.expander("Taints" if is_typed else "Taints, overload and outages"):
         _lines("Taints", "lab:taints", read_taints, write_taints, "0: large-memory")
         if not is_typed:
@@ -104,8 +107,9 @@ def _lines(label: str, name: str, read: Callable[[str], Any], write: Callable[[A
 
     text = write(st.session_state[name])
     st.text_area(label, text, key=key, height=100, placeholder=placeholder, on_change=changed)
-    if st.session_state.get(wrong):
-        st.error(plain(st.session_state[wrong]))
+    with st.container():
+        if st.session_state.get(wrong):
+            st.error(plain(st.session_state[wrong]))
 
 
 def load_of(experiment: Experiment | None) -> str:

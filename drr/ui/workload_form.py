@@ -154,16 +154,18 @@ class _Form:
         self._shaped("Arrivals", ("arrivals",), stream.arrivals, ARRIVALS)
         self._shaped("Prompt tokens", ("input_tokens",), stream.input_tokens, PROMPTS)
         self._shaped("Output tokens", ("output_tokens",), stream.output_tokens, OUTPUTS)
-        if isinstance(stream.cache_hits, SessionHits) or isinstance(stream.arrivals, ClosedLoop):
-            self._shaped("Think time, ms", ("think_time_ms",), stream.think_time_ms or Fixed(0), THINKING)
+        with st.container():
+            if isinstance(stream.cache_hits, SessionHits) or isinstance(stream.arrivals, ClosedLoop):
+                self._shaped("Think time, ms", ("think_time_ms",), stream.think_time_ms or Fixed(0), THINKING)
         with st.expander("More: cache hits, pins, priorities, seed"):
             self._more()
 
     def _more(self) -> None:
         stream = self._stream
         self._shaped("Cache hits", ("cache_hits",), stream.cache_hits, CACHE_HITS)
-        if isinstance(stream.cache_hits, SessionHits):
-            self._shaped("Turns", ("cache_hits", "turns"), stream.cache_hits.turns, TURNS)
+        with st.container():
+            if isinstance(stream.cache_hits, SessionHits):
+                self._shaped("Turns", ("cache_hits", "turns"), stream.cache_hits.turns, TURNS)
         name, start = st.columns(2)
         self._text(name, "Name of the stream", "name", stream.name)
         self._float(start, "Start, ms", "start_ms", stream.start_ms)
@@ -221,28 +223,30 @@ class _Form:
             on_change=self._set_part,
             args=(part, key),
         )
+        said = place.container()
         if (wrong := st.session_state.get(f"{key}:wrong")) is not None:
-            place.error(plain(wrong))
+            said.error(plain(wrong))
 
     def _shaped(self, label: str, path: tuple[str, ...], value: Any, shapes: Mapping[str, Shape]) -> None:
         names = list(shapes) if path != ("cache_hits",) else [_NONE, *shapes]
         shown = _NONE if value is None else shape_name(value, shapes)
         params = () if value is None else shapes[shown].params
         key = self._key(*path)
-        first, *rest = st.columns(3 if len(params) > 1 else 2)
-        first.selectbox(
-            label,
-            names,
-            names.index(shown),
-            key=key,
-            format_func=lambda name: name.replace("_", " "),
-            on_change=self._set_shape,
-            args=(path, key, shapes),
-        )
-        for number, param in enumerate(params):
-            if number >= 2 and number % 3 == 2:
-                rest = [*rest, *st.columns(3)]
-            self._param(rest[number], (*path, param.name), param, getattr(value, param.name), shown)
+        with st.container():
+            first, *rest = st.columns(3 if len(params) > 1 else 2)
+            first.selectbox(
+                label,
+                names,
+                names.index(shown),
+                key=key,
+                format_func=lambda name: name.replace("_", " "),
+                on_change=self._set_shape,
+                args=(path, key, shapes),
+            )
+            for number, param in enumerate(params):
+                if number >= 2 and number % 3 == 2:
+                    rest = [*rest, *st.columns(3)]
+                self._param(rest[number], (*path, param.name), param, getattr(value, param.name), shown)
 
     def _param(self, place: Any, path: tuple[str, ...], param: Param, value: Any, shape: str) -> None:
         key = self._key(*path, shape)

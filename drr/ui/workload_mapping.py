@@ -48,10 +48,11 @@ def show(names: Iterable[str], profile: Profile | None, *, has_blocks: bool, slo
         on_change=changed,
     )
     _parameter(parameter, mapping, prefix, columns, changed)
-    if mapping.kind != "as_written":
-        _headers(mapping, prefix, headers, changed)
-    if wrong := st.session_state.get(f"{prefix}:{_WRONG}"):
-        st.error(plain(wrong))
+    with st.container():
+        if mapping.kind != "as_written":
+            _headers(mapping, prefix, headers, changed)
+        if wrong := st.session_state.get(f"{prefix}:{_WRONG}"):
+            st.error(plain(wrong))
 
 
 def _parameter(place: Any, mapping: ClassMapping, prefix: str, columns: list[str], changed: Callable[[], None]) -> None:

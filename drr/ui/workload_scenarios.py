@@ -24,19 +24,20 @@ def show(experiment: Experiment | None) -> None:
         on_change=_load,
         help="Each one brings its policy, its workload and its workers; change what you like in the tabs below.",
     )
-    name: str | None = st.session_state["lab:scenario"]
-    if name is None:
-        return
-    chosen = scenario(name)
-    st.caption(f"**What to watch.** {plain(chosen.watch)}")
-    if experiment != chosen.experiment:
-        st.button(
-            "Changed since: load it again",
-            key="lab:scenario_again",
-            on_click=_load,
-            type="tertiary",
-            help="Brings the scenario back as it was; Ctrl+Z in the policy editor brings your text back.",
-        )
+    with st.container():
+        name: str | None = st.session_state["lab:scenario"]
+        if name is None:
+            return
+        chosen = scenario(name)
+        st.caption(f"**What to watch.** {plain(chosen.watch)}")
+        if experiment != chosen.experiment:
+            st.button(
+                "Changed since: load it again",
+                key="lab:scenario_again",
+                on_click=_load,
+                type="tertiary",
+                help="Brings the scenario back as it was; Ctrl+Z in the policy editor brings your text back.",
+            )
 
 
 def _load() -> None:

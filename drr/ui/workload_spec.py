@@ -30,7 +30,8 @@ def show(diagnostics: Sequence[Diagnostic]) -> None:
         workload_form.show()
     else:
         _editor(text, diagnostics)
-    workload_findings.show(text, diagnostics)
+    with st.container():
+        workload_findings.show(text, diagnostics)
     preview = preview_of(text)
     if preview is not None:
         _pictures(preview)

@@ -20,8 +20,9 @@ def show(inputs: LabInputs) -> None:
     st.segmented_control(
         "Kind of workload", KINDS, key="lab:workload_kind", required=True, label_visibility="collapsed"
     )
-    for problem in inputs.problems:
-        st.error(plain(problem))
+    with st.container():
+        for problem in inputs.problems:
+            st.error(plain(problem))
     match st.session_state["lab:workload_kind"]:
         case "Generated":
             workload_spec.show(inputs.diagnostics)

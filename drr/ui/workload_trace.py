@@ -36,8 +36,9 @@ def show(profile: Profile | None) -> None:
         on_change=_take_upload,
         max_upload_size=max(1, UPLOAD_BYTES.value // 2**20),
     )
-    if st.session_state.get("lab:trace_error"):
-        st.error(plain(st.session_state["lab:trace_error"]))
+    with st.container():
+        if st.session_state.get("lab:trace_error"):
+            st.error(plain(st.session_state["lab:trace_error"]))
     trace: StoredTrace | None = st.session_state["lab:trace"]
     if trace is None or trace.path is None:
         return
@@ -52,9 +53,11 @@ def show(profile: Profile | None) -> None:
     except DrrError as error:
         st.error(plain(str(error)))
         return
-    _counts(reading)
+    with st.container():
+        _counts(reading)
     st.caption(plain(stats_line(stats_of(str(trace.path), trace.sha256, spec))))
-    _show_part(part)
+    with st.container():
+        _show_part(part)
     workload_mapping.show(part.columns, profile, has_blocks=any(part.requests.hash_ids))
     rows = st.session_state["lab:first_rows"]
     st.number_input(

@@ -42,7 +42,8 @@ def show(diagnostics: Sequence[Diagnostic], experiment: Experiment | None) -> No
     """Draw the lines and what belongs to them."""
     text: str = st.session_state["lab:typed"]
     st.text_area("Tokens of each request, one class per line", key="lab:typed", height=168, help=_HELP)
-    workload_findings.show(text, diagnostics)
+    with st.container():
+        workload_findings.show(text, diagnostics)
     st.caption(_SIGNS)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     left.selectbox("Capacity", list(CAPACITIES), key="lab:capacity", format_func=CAPACITIES.__getitem__)

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from drr.ui import compare_state
+from drr.workload.scenarios import SCENARIOS
 from tests.support import ROOT
 
 PAGES = ("lab", "learn", "tune", "compare", "premium_demo", "traces", "real_router")
@@ -118,3 +119,20 @@ def test_a_page_is_as_it_was_left(
         assert {name: app.session_state[name] for name in held} == held
         app.run()
         assert {name: app.session_state[name] for name in held} == held
+
+
+def test_the_editor_stays_where_it_is_whatever_is_said_above_it() -> None:
+    """Lines of the scenario, of findings and of a run come and go while somebody types; see ``conftest.py``."""
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+    seed: str = at.session_state["lab:policy"]
+    for text in (
+        seed.replace("512", "640"),
+        seed.replace("quantum: 512", "quantum 512"),
+        "",
+        seed + "unknown: 1\n",
+        seed,
+    ):
+        at.session_state["lab:policy"] = text
+        at.run()
+    for scenario in (None, SCENARIOS[0].name, SCENARIOS[1].name):
+        at.selectbox(key="lab:scenario").set_value(scenario).run()

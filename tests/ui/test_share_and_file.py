@@ -39,7 +39,8 @@ def page() -> None:
     file_bar.follow()
     inputs = lab_state.inputs()
     st.session_state["experiment"] = inputs.experiment
-    file_bar.show()
+    with st.container():
+        file_bar.show()
     share.show_messages()
     if st.session_state.pop("take", False):
         share.take_upload(go_to)
