@@ -34,6 +34,12 @@ class TooManyProblemsError(Exception):
     """Ends the reading; the diagnostics up to here are with the reader."""
 
 
+def stopped_at(last: Diagnostic, what: str) -> Diagnostic:
+    """The word about the errors that are not looked for, at the place of the last one that was found."""
+    message = f"there are {MAX_PROBLEMS} errors up to here; the rest of the {what} was not looked at"
+    return Diagnostic("error", last.line, last.column, "", message, "fewer errors")
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """How one key of a mapping is read. ``nullable``: null counts as absent; otherwise null goes to ``read``.
@@ -105,8 +111,7 @@ class FieldReader:
         """All findings in file order, with a word about what the limits keep from being said."""
         found = list(self.diagnostics)
         if self._errors >= MAX_PROBLEMS:
-            message = f"there are {MAX_PROBLEMS} errors up to here; the rest of the file was not looked at"
-            found.append(Diagnostic("error", found[-1].line, found[-1].column, "", message, "fewer errors"))
+            found.append(stopped_at(found[-1], "file"))
         if kept_back := self._warnings[MAX_PROBLEMS:]:
             count = "1 more warning is" if len(kept_back) == 1 else f"{len(kept_back):,} more warnings are"
             found.append(Diagnostic("info", kept_back[0].line, kept_back[0].column, "", f"{count} not listed"))

@@ -236,11 +236,11 @@ def _so_far(run: Run, step: int) -> None:
         st.caption("No call was made yet: every deficit is 0.")
         return
     st.caption("The calls so far, and the deficits after each:")
-    frame = pd.DataFrame({"goes": [f"{row.request}" if row.request else "–" for row in rows]})
+    frame = pd.DataFrame({"goes": [plain(row.request) if row.request else "–" for row in rows]})
     for index, name in enumerate(run.class_names):
-        frame[f"{name} after"] = [run.state_at(row.step).classes[index].deficit_tokens for row in rows]
-    frame["why"] = [row.why for row in rows]
-    st.dataframe(frame, hide_index=True, width=STAGE_WIDTH)
+        frame[plain(f"{name} after")] = [run.state_at(row.step).classes[index].deficit_tokens for row in rows]
+    frame["why"] = [plain(row.why) for row in rows]
+    st.table(frame, border="horizontal", hide_index=True)
 
 
 def show_footer(number: int) -> bool:

@@ -25,7 +25,15 @@ from dataclasses import dataclass, field
 
 from drr.errors import WorkloadError
 from drr.policy.diagnostics import Diagnostic, quoted
-from drr.policy.fields import IDENTIFIER, IDENTIFIER_CHARACTERS, closest, code_list
+from drr.policy.fields import (
+    IDENTIFIER,
+    IDENTIFIER_CHARACTERS,
+    MAX_PROBLEMS,
+    TooManyProblemsError,
+    closest,
+    code_list,
+    stopped_at,
+)
 from drr.policy.profiles import QUEUE_POLICIES
 from drr.policy.schema import MAX_UNSIGNED, Profile, QueuePolicy
 from drr.router.requests import Constraint, RequestTable
@@ -69,9 +77,15 @@ class TypedReading:
 def read_typed(text: str, profile: Profile | None = None) -> TypedReading:
     """Read typed queues. With a ``profile`` names are its classes or families; without, each line gives a quantum."""
     reader = _Reader(profile)
-    for number, line in enumerate(text.splitlines(), start=1):
-        reader.line(number, line.split("#", 1)[0])
-    return reader.result()
+    queues: TypedQueues | None = None
+    try:
+        for number, line in enumerate(text.splitlines(), start=1):
+            reader.line(number, line.split("#", 1)[0])
+        queues = reader.result()
+    except TooManyProblemsError:
+        reader.diagnostics.append(stopped_at(reader.diagnostics[-1], "text"))
+    found = tuple(sorted(reader.diagnostics, key=lambda each: (each.line, each.column)))
+    return TypedReading(queues, found)
 
 
 def load_typed(text: str, profile: Profile | None = None) -> TypedQueues:
@@ -128,6 +142,8 @@ class _Reader:
 
     def error(self, at: tuple[int, int], path: str, message: str, allowed: str, suggestion: str | None = None) -> None:
         self.diagnostics.append(Diagnostic("error", *at, path, message, allowed, suggestion))
+        if len(self.diagnostics) >= MAX_PROBLEMS:
+            raise TooManyProblemsError
 
     def line(self, number: int, line: str) -> None:
         if not line.strip():
@@ -260,18 +276,22 @@ class _Reader:
         value = _whole(text)
         if sign == "^":
             if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", text):
-                self.error(at, label, f"`^{text}` is no priority jump", "seconds, such as `^5` or `^0.5`")
+                self.error(at, label, f"{quoted(f'^{text}')} is no priority jump", "seconds, such as `^5` or `^0.5`")
             else:
                 entry.jump = float(text)
         elif sign == ">":
             pin = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", text)
             if pin is None:
-                self.error(at, label, f"`>{text}` names no worker", "`>0` for worker 0, `>0.1` for its dp rank 1")
+                self.error(
+                    at, label, f"{quoted(f'>{text}')} names no worker", "`>0` for worker 0, `>0.1` for its dp rank 1"
+                )
             else:
                 entry.constraint = Constraint(int(pin[1]), int(pin[2]) if pin[2] is not None else None)
         elif value is None:
             what = {"@": "number of dispatches", "!": "strict priority", "/": "number of cached tokens"}[sign]
-            self.error(at, label, f"`{sign}{text}` is no {what}", f"a whole number of at least 0, as in `{sign}2`")
+            self.error(
+                at, label, f"{quoted(sign + text)} is no {what}", f"a whole number of at least 0, as in `{sign}2`"
+            )
         elif sign == "@":
             entry.after = value
         elif sign == "!":
@@ -295,7 +315,8 @@ class _Reader:
         self.error(at, label, message, f"the line of {quoted(other)}, or of the family {quoted(line.header)}")
         return False
 
-    def result(self) -> TypedReading:
+    def result(self) -> TypedQueues | None:
+        """What all lines together give; None where there is an error."""
         profile = self.profile
         if profile is None:
             for name, at in self.unnamed_quantum.items():
@@ -308,12 +329,9 @@ class _Reader:
             self.error((1, 1), "", "there is no request", "lines such as `A (60): 25 45 10`")
         if not self.diagnostics:
             self.check_order()
-        found = tuple(sorted(self.diagnostics, key=lambda each: (each.line, each.column)))
-        if found or profile is None:
-            return TypedReading(None, found)
-        return TypedReading(
-            TypedQueues(profile, self.requests, tuple(self.counts), tuple(self.after), tuple(self.changes)), ()
-        )
+        if self.diagnostics or profile is None:
+            return None
+        return TypedQueues(profile, self.requests, tuple(self.counts), tuple(self.after), tuple(self.changes))
 
     def check_order(self) -> None:
         """Nobody can arrive after more dispatches than there are requests that come before."""

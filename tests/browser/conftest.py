@@ -91,21 +91,47 @@ class NewPage(Protocol):
     ) -> Page: ...
 
 
+class WarmContext:
+    """A context for the whole session. A page stays open in it, so that the others find the app's scripts compiled.
+
+    They share its process, whose memory grows with every page, and its collector's work with that; so now and then,
+    while no other page is open, the process is let go.
+    """
+
+    TESTS_PER_PROCESS = 30
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self.context = browser.new_context(accept_downloads=True)
+        self._url = url
+        self._tests = 0
+        self._open()
+
+    def _open(self) -> None:
+        self._stays = self.context.new_page()
+        self._stays.goto(self._url)
+        wait_until_settled(self._stays)
+
+    def renew(self) -> None:
+        """Call it before a test opens pages."""
+        self._tests += 1
+        if self._tests % self.TESTS_PER_PROCESS == 0:
+            self._stays.close()
+            self._open()
+
+
 @pytest.fixture(scope="session")
-def warm_context(browser: Browser, app_server: StreamlitServer) -> Iterator[BrowserContext]:
-    """A context for the whole session. A page stays open in it, so that the others find the app's scripts compiled."""
-    context = browser.new_context(accept_downloads=True)
-    page = context.new_page()
-    page.goto(app_server.url)
-    wait_until_settled(page)
-    yield context
-    context.close()
+def warm_context(browser: Browser, app_server: StreamlitServer) -> Iterator[WarmContext]:
+    """Where pages without a context of their own are opened."""
+    warm = WarmContext(browser, app_server.url)
+    yield warm
+    warm.context.close()
 
 
 @pytest.fixture
-def new_page(warm_context: BrowserContext, page_watch: PageWatch) -> Iterator[NewPage]:
+def new_page(warm_context: WarmContext, page_watch: PageWatch) -> Iterator[NewPage]:
     """Makes pages that share a cache, and nothing else that the app uses: a session of the app belongs to a page."""
     pages: list[Page] = []
+    warm_context.renew()
 
     def make(
         *,
@@ -113,7 +139,7 @@ def new_page(warm_context: BrowserContext, page_watch: PageWatch) -> Iterator[Ne
         colour_scheme: Literal["light", "dark"] = "light",
         reduced_motion: bool = False,
     ) -> Page:
-        page = warm_context.new_page()
+        page = warm_context.context.new_page()
         pages.append(page)
         page_watch.attach_to_page(page)
         page.set_viewport_size({"width": viewport[0], "height": viewport[1]})

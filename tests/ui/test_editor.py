@@ -100,6 +100,21 @@ def test_a_mark_covers_the_word_at_its_place(text: str, word: str) -> None:
     )
 
 
+@given(text=st.text("aé\U0001f600 \n", max_size=60), data=st.data())
+def test_marks_count_as_javascript_does(text: str, data: st.DataObject) -> None:
+    lines = text.split("\n")
+    line = data.draw(st.integers(0, len(lines) - 1))
+    column = data.draw(st.integers(0, len(lines[line])))
+    (mark,) = marks(text, [Diagnostic("error", line + 1, column + 1, "", "wrong")])
+    begin = sum(len(each) + 1 for each in lines[:line]) + column
+    units = text.encode("utf-16-le")
+    assert units[: 2 * mark["from"]].decode("utf-16-le") == text[:begin]
+    marked = units[2 * mark["from"] : 2 * mark["to"]].decode("utf-16-le")
+    assert lines[line][column:].startswith(marked)
+    assert marked == marked.rstrip()
+    assert marked or not lines[line][column:].strip()
+
+
 def test_marks_count_behind_a_byte_order_mark_and_carriage_returns() -> None:
     text = "\ufeffa: 1\r\nquantum: -4\r\n"
     (mark,) = marks(text, [Diagnostic("error", 2, 10, "", "wrong")])

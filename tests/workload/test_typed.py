@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from drr.errors import WorkloadError
 from drr.policy import load_policy
+from drr.policy.fields import MAX_PROBLEMS
 from drr.policy.samples import sample
 from drr.router.endpoints import Worker
 from drr.simulation.manual import run_manual
@@ -169,8 +170,8 @@ def test_an_overloaded_worker_takes_no_part_until_it_recovers() -> None:
         ("A (60): 2.5", 1, 9, "a whole number of at least 1"),
         ("A (60): ١٢", 1, 9, "a whole number of at least 1"),
         ("A (60): 5 @2", 1, 11, "the number of tokens is missing"),
-        ("A (60): 5@", 1, 10, "`@` is no number of dispatches"),
-        ("A (60): 5@x", 1, 10, "`@x` is no number of dispatches"),
+        ("A (60): 5@", 1, 10, '"@" is no number of dispatches'),
+        ("A (60): 5@x", 1, 10, '"@x" is no number of dispatches'),
         ("A (60): 5@1", 1, 9, "only 0 requests arrive before it"),
         ("A (60): 5 5@2", 1, 11, "at most `@1`"),
         ("A (60): 5!1!2", 1, 12, "`!` stands twice"),
@@ -287,3 +288,13 @@ def test_a_head_that_goes_out_only_to_fail_counts_as_a_dispatch(capacity: str) -
         arrival = next(step for step in range(run.n_steps) if run.step_request[step] == row)
         assert sum(step < arrival for step in counted) == after
     assert len(run.completion_order) == 4
+
+
+@pytest.mark.parametrize(("errors", "told"), [(MAX_PROBLEMS - 1, MAX_PROBLEMS - 1), (MAX_PROBLEMS, MAX_PROBLEMS + 1)])
+@pytest.mark.parametrize("between", [" ", "\nA (60): "])
+def test_reading_stops_after_a_hundred_errors(errors: int, told: int, between: str) -> None:
+    reading = read_typed("A (60): " + between.join(["x"] * errors))
+    assert len(reading.diagnostics) == told
+    stopped = told > errors
+    assert ("the rest of the text was not looked at" in reading.diagnostics[-1].message) == stopped
+    assert not reading.ok
