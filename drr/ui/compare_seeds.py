@@ -16,7 +16,6 @@ from drr.ui.seeds_task import Result, SeedsTask
 from drr.workload.experiment import Experiment
 
 SEED_COUNTS = (5, 10, 20, 30)
-POLL_SECONDS = 0.25
 
 _COUNT, _JOB, _DONE = "cmp:seeds", "cmp:seeds:job", "cmp:seeds:done"
 
@@ -79,7 +78,7 @@ def _follow(asked: _Asked) -> None:
 
 
 def _progress(job: Job) -> None:
-    @st.fragment(run_every=POLL_SECONDS)
+    @st.fragment(run_every=runs.POLL_SECONDS)
     def progress() -> None:
         if job.is_over:
             st.rerun()

@@ -6,7 +6,6 @@ given up when it asks for something else.
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ import streamlit as st
 from drr.ui.job_bar import show_bar, waiting_text
 from drr.ui.jobs import Job
 from drr.ui.look import plain
-from drr.ui.runs import POLL_SECONDS, WAIT_SECONDS, owner_of, run_store
+from drr.ui.runs import POLL_SECONDS, owner_of, run_store, wait_a_moment
 from drr.ui.worker_process import Task
 
 KEPT = 8
-_SLICE_SECONDS = 0.02
 
 Result = TypeVar("Result")
 
@@ -57,9 +55,7 @@ def ask(slot: str, task: Task, kind: type[Result]) -> Answer[Result]:
         return Answer(kept[task], kept[task])
     if asked is None or asked.task != task:
         asked = state[f"{slot}:asked"] = _Asked(task, run_store().pool.submit(owner_of(slot), task))
-    until = asked.job.submitted_s + WAIT_SECONDS
-    while not asked.job.wait(_SLICE_SECONDS) and time.monotonic() < until:
-        _ = state.get(f"{slot}:asked")  # a newer edit ends the waiting here
+    wait_a_moment(asked.job)
     last = next(reversed(kept.values()), None)
     if not asked.job.is_over:
         return Answer(None, last, is_pending=True)

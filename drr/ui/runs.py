@@ -126,7 +126,7 @@ def run_of(experiment: Experiment | None, slot: str) -> RunView:
         if pending is None or pending.key != key:
             pending = Pending(key, store.submit(owner_of(slot), RunTask(experiment, REQUESTS_PER_RUN.value)))
             st.session_state[f"{slot}:pending"] = pending
-        _wait(pending.job, slot)
+        wait_a_moment(pending.job)
         result = store.take(key, pending.job)
         if result is None:
             waits = pending.job.state in ("queued", "running")
@@ -150,11 +150,11 @@ def _view(slot: str, *, is_current: bool, is_pending: bool = False, error: str =
     return RunView(run, is_current, is_pending, error, found)
 
 
-def _wait(job: Job, slot: str) -> None:
+def wait_a_moment(job: Job) -> None:
     """Wait for a young job. Looking at the session state lets a newer edit end the waiting (and this script run)."""
     until = job.submitted_s + WAIT_SECONDS
     while not job.wait(_SLICE_SECONDS) and time.monotonic() < until:
-        _ = st.session_state.get(f"{slot}:pending")
+        _ = st.session_state.get("session_id")
 
 
 def owner_of(slot: str) -> str:
