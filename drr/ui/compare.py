@@ -144,9 +144,11 @@ def _both(pair: Pair, most: int) -> None:
     by_time = state[_HOW] == BY_TIME
     decision: int = state.get(_DECISION, 1)
     linked = "cmp" if by_time else "decision:cmp"
-    if not by_time and most > 1:
-        decision = state[_DECISION] = _shown_decision(pair.first, decision)
-        st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=(pair.first, pair.second))
+    with st.container():
+        if not by_time and most > 1:
+            decision = state[_DECISION] = _shown_decision(pair.first, decision)
+            both = (pair.first, pair.second)
+            st.slider("Decision of A and B", 1, most, key=_DECISION, on_change=_move_both, args=both)
     columns = st.container(key="cmp_stages").columns(2, gap="medium")
     for column, side, run in zip(columns, compare_state.SIDES, (pair.first, pair.second), strict=True):
         with column:

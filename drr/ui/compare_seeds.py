@@ -56,8 +56,9 @@ def show(first: Experiment, second: Experiment) -> Result | None:
             help="Both sides with the same requests, drawn anew for every seed.",
         )
     asked: _Asked | None = state.get(_JOB)
-    if asked is not None:
-        _follow(asked)
+    with st.container():
+        if asked is not None:
+            _follow(asked)
     done: tuple[tuple[str, str, int], Result] | None = state.get(_DONE)
     wanted = (first.key, second.key, state[_COUNT])
     return done[1] if done is not None and done[0] == wanted else None

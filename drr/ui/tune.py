@@ -35,7 +35,7 @@ WAITS = {
 }
 _MOST_LINES = 4
 """Classes that are drawn unasked; with two rules and intervals more of them cannot be told apart."""
-KEY_TO_RULES = "Full line: documented · dashed with open marks: carry, the shipped router · dotted: asked for"
+KEY_TO_RULES = "Full line: documented · dashed with open marks: shipped (carry) · dotted: asked for"
 
 
 def show_start(base: Experiment | None) -> None:

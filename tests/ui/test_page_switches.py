@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from drr.ui import compare_state
 from drr.workload.scenarios import SCENARIOS
 from tests.support import ROOT
+from tests.ui.conftest import places
 
 PAGES = ("lab", "learn", "tune", "compare", "premium_demo", "traces", "real_router")
 
@@ -136,3 +137,12 @@ def test_the_editor_stays_where_it_is_whatever_is_said_above_it() -> None:
         at.run()
     for scenario in (None, SCENARIOS[0].name, SCENARIOS[1].name):
         at.selectbox(key="lab:scenario").set_value(scenario).run()
+
+
+def test_both_stages_stay_where_they_are_whatever_links_them(app: AppTest) -> None:
+    go(app, "compare")
+    for how in ("by time", "by decision"):
+        app.session_state["cmp:how"] = how
+        app.run()
+        players = [identity for identity, _ in places(app._tree) if "-cmp:" in identity or "player" in identity]
+        assert len(players) >= 2, "there are two stages to watch"
