@@ -10,7 +10,7 @@ from drr.policy.samples import SAMPLES, sample
 from drr.ui import commands, file_bar, quantum_sliders, share
 from drr.ui.editor import POLICY_VOCABULARY, editor_text, yaml_editor
 from drr.ui.lab_state import POLICY_EDITOR, STAGE, LabInputs, load_policy_text, stand_at
-from drr.ui.look import plain
+from drr.ui.look import plain, with_code
 from drr.ui.player.component import current_view, go_to
 from drr.ui.runs import shown_run
 
@@ -123,9 +123,9 @@ def show_findings(reading: PolicyReading) -> None:
             st.error if diagnostic.severity == "error" else st.warning if diagnostic.severity == "warning" else st.info
         )
         place = f"line {diagnostic.line}, column {diagnostic.column}"
-        parts = [f"**{_SIGNS[diagnostic.severity]}**, {place}: {plain(diagnostic.message)}"]
+        parts = [f"**{_SIGNS[diagnostic.severity]}**, {place}: {with_code(diagnostic.message)}"]
         if diagnostic.allowed:
-            parts.append(f"Allowed: {plain(diagnostic.allowed)}.")
+            parts.append(f"Allowed: {with_code(diagnostic.allowed)}.")
         if diagnostic.suggestion is not None:
             parts.append(f"Did you mean {plain(diagnostic.suggestion)}?")
         show_one(" ".join(parts))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from drr.policy import Diagnostic
-from drr.ui.look import plain
+from drr.ui.look import with_code
 
 SHOWN = 4
 _LONGEST = 60
@@ -18,9 +18,9 @@ def show(text: str, diagnostics: Sequence[Diagnostic]) -> None:
     found = sorted(diagnostics, key=lambda each: (each.severity != "error", each.line, each.column))
     for each in found[:SHOWN]:
         word, box = ("✕ error", st.error) if each.severity == "error" else ("△ warning", st.warning)
-        parts = [f"**{word}**, line {each.line}, column {each.column}: {plain(each.message)}."]
+        parts = [f"**{word}**, line {each.line}, column {each.column}: {with_code(each.message)}."]
         if each.allowed:
-            parts.append(f"Allowed: {plain(each.allowed)}.")
+            parts.append(f"Allowed: {with_code(each.allowed)}.")
         if each.suggestion is not None:
             parts.append(f"Did you mean `{each.suggestion}`?")
         box(" ".join(parts) + "\n\n" + _excerpt(text, each.line, each.column))

@@ -10,6 +10,7 @@ from drr.charts.workload import arrivals_figure, lengths_figure
 from drr.policy import Diagnostic
 from drr.ui import runs, workload_findings, workload_form
 from drr.ui.editor import editor_text, yaml_editor
+from drr.ui.editor.spec_help import SPEC_VOCABULARY
 from drr.ui.look import plain, theme
 from drr.workload.spec_preview import SpecPreview, look_ahead, preview_text
 from drr.workload.spec_reading import read_spec
@@ -45,6 +46,7 @@ def _editor(text: str, diagnostics: Sequence[Diagnostic]) -> None:
         key=_EDITOR,
         label="Workload spec, YAML",
         height=LINE_PIXELS * lines + 40,
+        vocabulary=SPEC_VOCABULARY,
         on_change=_take_text,
     )
     if state.run_requested:

@@ -437,6 +437,29 @@ def test_keys_and_values_are_completed_from_where_the_cursor_is(open_editor: Ope
         editor.keyboard.press("Escape")
 
 
+def test_a_spec_is_completed_down_to_the_keys_of_its_shapes(open_editor: OpenEditor) -> None:
+    editor = open_editor("?words=spec")
+    options = editor.page.locator(".cm-tooltip-autocomplete li")
+    stream = "seed: 1\nstreams:\n  - header: premium\n    "
+    for typed, offered in (
+        ("se", "seed"),
+        (f"{stream}cac", "cache_hits"),
+        (f"{stream}arrivals: {{sha", "shape"),
+        (f"{stream}arrivals: {{shape: cl", "closed_loop"),
+        (f"{stream}arrivals:\n      shape: on_off\n      on", "on_ms"),
+        (f"{stream}cache_hits: {{shape: sessions, tu", "turns"),
+        (f"{stream}cache_hits: {{shape: sessions, turns: {{shape: zi", "zipf"),
+        (f"{stream}cache_hits:\n      turns: {{shape: zipf, exp", "exponent"),
+        (f"{stream}strict_priority: [{{share: 0.1, le", "level"),
+    ):
+        editor.put(typed[:-1])
+        editor.keyboard.press("Control+End")
+        editor.keyboard.type(typed[-1])
+        options.filter(has_text=offered).first.wait_for()
+        assert options.first.text_content() == offered, typed
+        editor.keyboard.press("Escape")
+
+
 def test_keys_a_class_has_already_are_not_offered(open_editor: OpenEditor) -> None:
     editor = open_editor()
     editor.cursor_behind("    queue_policy: fcfs")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -21,6 +22,12 @@ from drr.policy.sections import ROUTER_SETTINGS
 from drr.ui.editor import KEY_HELP
 from drr.ui.editor.exchange import Exchange
 from drr.ui.editor.marks import marks
+from drr.ui.editor.spec_help import SPEC_HELP
+from drr.workload import spec_fields
+from drr.workload.experiment import SpecWorkload
+from drr.workload.scenarios import SCENARIOS
+from drr.workload.spec_fields import STREAM_FIELDS
+from drr.workload.spec_reading import _SPEC_FIELDS
 from tests.support import ROOT
 
 
@@ -136,6 +143,32 @@ def test_every_key_a_policy_may_have_is_explained() -> None:
     assert KEY_HELP["bucket"].keys() == set(BUCKET_FIELDS)
     assert list(KEY_HELP["class"]) == list(CLASS_FIELDS)
     assert KEY_HELP["router"].keys() == set(ROUTER_SETTINGS)
+
+
+def test_every_key_a_workload_spec_may_have_is_explained() -> None:
+    assert SPEC_HELP["file"].keys() == set(_SPEC_FIELDS)
+    assert list(SPEC_HELP["streams"]) == list(STREAM_FIELDS)
+    assert SPEC_HELP["streams.arrivals"]["shape"].words == tuple(spec_fields.ARRIVALS)
+    assert SPEC_HELP["streams.cache_hits"]["shape"].words == tuple(spec_fields.CACHE_HITS)
+    for name in ("input_tokens", "output_tokens", "think_time_ms", "cache_hits.turns"):
+        assert SPEC_HELP[f"streams.{name}"]["shape"].words == tuple(spec_fields.DISTRIBUTIONS)
+    required = {name for name, field in STREAM_FIELDS.items() if field.required}
+    assert required == {name for name, each in SPEC_HELP["streams"].items() if not each.default}
+    for context in SPEC_HELP.values():
+        assert all(each.about.endswith(".") and each.takes for each in context.values())
+
+
+@pytest.mark.parametrize(
+    "workload", [each.experiment.workload for each in SCENARIOS], ids=[each.name for each in SCENARIOS]
+)
+def test_every_key_of_the_scenarios_is_explained(workload: object) -> None:
+    if not isinstance(workload, SpecWorkload):
+        return
+    for stream in yaml.safe_load(workload.text)["streams"]:
+        for key, value in stream.items():
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, dict):
+                    assert inner.keys() <= SPEC_HELP[f"streams.{key}"].keys()
 
 
 @pytest.mark.parametrize("context", KEY_HELP)

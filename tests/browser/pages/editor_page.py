@@ -1,4 +1,7 @@
-"""A page with nothing but the policy editor and what Python makes of its text, for the browser tests."""
+"""A page with nothing but the policy editor and what Python makes of its text, for the browser tests.
+
+``?words=spec`` gives it the words of workload specs instead.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from drr.policy import read_policy
 from drr.policy.edits import set_value
 from drr.policy.samples import sample
 from drr.ui.editor import POLICY_VOCABULARY, editor_text, put_text, yaml_editor
+from drr.ui.editor.spec_help import SPEC_VOCABULARY
 
 KEY = "policy"
 
@@ -46,7 +50,7 @@ def editor() -> None:
     state = yaml_editor(
         text,
         label="Policy, YAML",
-        vocabulary=POLICY_VOCABULARY,
+        vocabulary=SPEC_VOCABULARY if st.query_params.get("words") == "spec" else POLICY_VOCABULARY,
         diagnostics=reading.diagnostics,
         key=KEY,
         height=460,

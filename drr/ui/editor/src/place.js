@@ -1,4 +1,4 @@
-// Where in a policy a position of the text is: found from indentation and brackets, so it works while a line is half
+// Where in a policy or workload spec a position of the text is: found from indentation and brackets, so it works while a line is half
 // written and no parser could say.
 
 const KEY = /^(\s*(?:- +)*)(?:"([^"]*)"|'([^']*)'|([^\s#&*!|>%@`"',[\]{}-][^#]*?|-[^\s#][^#]*?))\s*:(?=\s|$)/;
@@ -71,13 +71,13 @@ function openBrace(doc, pos) {
   return null;
 }
 
+// What the keys of a mapping are looked up by: a name of its own where policies have it in several places, else its path.
 function contextOf(path) {
   const last = path[path.length - 1];
   if (last === "policy_classes") return "class";
   if (last === "uncached_isl_buckets") return "bucket";
   if (path.length === 2 && path[0] === "models") return "profile";
-  if (path.length === 0) return "file";
-  return path.length === 1 ? last : null;
+  return path.length === 0 ? "file" : path.join(".");
 }
 
 // What may be written at `pos`: {context, key, typed, taken}. `key` is null where a key is expected, else the key whose
@@ -92,6 +92,8 @@ export function placeAt(doc, pos) {
     const head = outline(doc.sliceString(at.from, brace.at) + "x") ?? {indent: 0, dash: false, outer: 0, key: null};
     const path = parents(doc, at.number, head.indent, head.dash, head.outer);
     if (head.key !== null) path.push(head.key);
+    const own = /["']?([\w.-]+)["']?\s*:\s*$/.exec(doc.sliceString(at.from, brace.at));
+    if (own && own[1] !== head.key) path.push(own[1]);
     const entry = brace.inside.slice(brace.inside.lastIndexOf(",") + 1);
     const [, key, typed] = /^\s*(?:["']?([\w.-]+)["']?\s*:\s+)?["']?([\w.-]*)$/.exec(entry) ?? [];
     if (typed === undefined) return null;
