@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import streamlit as st
 
@@ -74,7 +74,19 @@ def forget(slot: str) -> None:
     st.session_state[f"{slot}:asked"] = None
 
 
-def show_progress(slot: str, words: Callable[[Job], str]) -> None:
+def show_state(slot: str, answer: Answer[Any], words: Callable[[Job], str], *, trouble: str = "") -> None:
+    """Progress or trouble, in a block that is there even when empty: what follows keeps its place on the page.
+
+    ``words`` say how far a job is; ``trouble`` comes before the reason why there is no result.
+    """
+    with st.container():
+        if answer.is_pending:
+            _show_progress(slot, words)
+        if answer.error:
+            _show_trouble(slot, trouble + answer.error)
+
+
+def _show_progress(slot: str, words: Callable[[Job], str]) -> None:
     """Progress and a cancel button while a task is on its way; the page reruns when it is over."""
 
     @st.fragment(run_every=POLL_SECONDS)
@@ -91,10 +103,8 @@ def show_progress(slot: str, words: Callable[[Job], str]) -> None:
     progress()
 
 
-def show_trouble(slot: str, error: str) -> None:
+def _show_trouble(slot: str, error: str) -> None:
     """Why there is no result, with a button to try again."""
-    if not error:
-        return
     said, button = st.columns([5, 2], vertical_alignment="center")
     if error == "cancelled":
         said.warning("Cancelled.", icon=None)

@@ -133,9 +133,7 @@ def _prediction(plan: ProbePlan | None) -> Prediction | None:
     if not experiment.policy_text.strip():
         return None
     answer = job_slot.ask(SLOT, PredictTask(plan, experiment), Prediction)
-    if answer.is_pending:
-        job_slot.show_progress(SLOT, lambda job: "predicting")
-    job_slot.show_trouble(SLOT, answer.error and f"no prediction: {answer.error}")
+    job_slot.show_state(SLOT, answer, lambda job: "predicting", trouble="no prediction: ")
     return answer.result
 
 

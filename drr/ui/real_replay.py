@@ -121,9 +121,7 @@ def _show_comparison(experiment: Experiment) -> None:
         return
     task = RealTask(experiment, REAL_REQUESTS.value, SECONDS_PER_RUN.value)
     answer = job_slot.ask(SLOT, task, SideBySide)
-    if answer.is_pending:
-        job_slot.show_progress(SLOT, _progress_text)
-    job_slot.show_trouble(SLOT, answer.error)
+    job_slot.show_state(SLOT, answer, _progress_text)
     if answer.result is not None:
         _show_result(answer.result)
 

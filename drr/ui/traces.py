@@ -51,9 +51,7 @@ def source() -> Source | None:
     if len(files) == 1:
         return Source(files[0])
     answer = job_slot.ask(MERGE_SLOT, traces_state.merge_task(), MergedTrace)
-    if answer.is_pending:
-        job_slot.show_progress(MERGE_SLOT, lambda job: f"merging: {job.over:,} of {len(files):,} files read")
-    job_slot.show_trouble(MERGE_SLOT, answer.error)
+    job_slot.show_state(MERGE_SLOT, answer, lambda job: f"merging: {job.over:,} of {len(files):,} files read")
     merged = answer.result
     return None if merged is None else Source(merged.trace, merged.problems, merged.notes)
 
@@ -64,9 +62,7 @@ def look(made: Source | None) -> View | None:
         return None
     trace = traces_state.cut(made.trace)
     answer = job_slot.ask(SURVEY_SLOT, SurveyTask(trace, traces_state.policy()), TraceSurvey)
-    if answer.is_pending:
-        job_slot.show_progress(SURVEY_SLOT, lambda job: f"reading and measuring: {job.over / 10:.0f} %")
-    job_slot.show_trouble(SURVEY_SLOT, answer.error)
+    job_slot.show_state(SURVEY_SLOT, answer, lambda job: f"reading and measuring: {job.over / 10:.0f} %")
     if answer.result is not None:
         view = View(made, trace, answer.result, True)
         st.session_state["traces:view"] = view

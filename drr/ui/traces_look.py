@@ -195,9 +195,7 @@ def show_reuse(trace: TraceWorkload, found: TraceSurvey) -> None:
     task = CacheTask(trace, state["traces:workers"], state["traces:block_size"], state["traces:num_gpu_blocks"])
     answer = job_slot.ask(CACHE_SLOT, task, Reuse)
     bounded = answer.result
-    if answer.is_pending:
-        job_slot.show_progress(CACHE_SLOT, lambda job: f"bounded caches: {job.over:,} of {job.total:,} requests")
-    job_slot.show_trouble(CACHE_SLOT, answer.error)
+    job_slot.show_state(CACHE_SLOT, answer, lambda job: f"bounded caches: {job.over:,} of {job.total:,} requests")
     shares = {UPPER_BOUND: upper.shares} | ({} if bounded is None else {BOUNDED: bounded.shares})
     _chart(reuse_figure(shares, bin_ms=upper.bin_ms, theme=theme()), "reuse", "Cached share over time")
     st.dataframe(

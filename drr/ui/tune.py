@@ -121,8 +121,7 @@ def show_one(base: Experiment) -> bool:
             st.selectbox("Waits are shown as", list(WAITS), key="tune:wait", format_func=WAITS.__getitem__)
             _choose_classes()
     with right:
-        with st.container():
-            tune_work.show_progress(ONE)
+        tune_work.show_progress(ONE)
         done = tune_work.finished(ONE)
         if done is None:
             if not tune_work.is_at_work(ONE):
@@ -132,8 +131,7 @@ def show_one(base: Experiment) -> bool:
                     "router."
                 )
             return False
-        with st.container():
-            say_state(done, base)
+        say_state(done, base)
         number = tune_point.chosen(ONE, done)
         _pictures(done)
         goes = False
@@ -154,12 +152,13 @@ def titles_of(done: Finished) -> dict[str, str]:
 
 def say_state(done: Finished, base: Experiment) -> None:
     """That a picture is of something else than what stands beside it, or not of all of it."""
-    if done.sweep.base.key != base.key:
-        st.caption("These figures are of an earlier experiment in the Lab; run again for the present one.")
-    if done.missing:
-        st.warning(f"{counted(done.missing, 'experiment')} cancelled; the figures are of the others.")
-    for problem in done.problems[:3]:
-        st.warning(plain(f"Points without figures: {problem}."))
+    with st.container():
+        if done.sweep.base.key != base.key:
+            st.caption("These figures are of an earlier experiment in the Lab; run again for the present one.")
+        if done.missing:
+            st.warning(f"{counted(done.missing, 'experiment')} cancelled; the figures are of the others.")
+        for problem in done.problems[:3]:
+            st.warning(plain(f"Points without figures: {problem}."))
 
 
 def classes_of(done: Finished) -> list[str]:

@@ -30,15 +30,13 @@ def show(base: Experiment) -> bool:
         sweep, problem = _sweep(base, (across, up), (first, second), seeds)
         tune.show_run(TWO, sweep, problem)
     with right:
-        with st.container():
-            tune_work.show_progress(TWO)
+        tune_work.show_progress(TWO)
         done = tune_work.finished(TWO)
         if done is None:
             if not tune_work.is_at_work(TWO):
                 st.info("Choose two numbers: every combination is run, and one figure of your choice is the colour.")
             return False
-        with st.container():
-            tune.say_state(done, base)
+        tune.say_state(done, base)
         _heat(done)
         number = tune_point.chosen(TWO, done)
         goes = False

@@ -151,10 +151,11 @@ def show_progress(view: str) -> None:
         work.job.wait(runs.WAIT_SECONDS)
         if _advance(view, work):
             work = None
-    if work is not None:
-        _bar(view)
-    elif error := state.get(f"tune:{view}:error"):
-        st.error(plain(error))
+    with st.container():
+        if work is not None:
+            _bar(view)
+        elif error := state.get(f"tune:{view}:error"):
+            st.error(plain(error))
 
 
 def _bar(view: str) -> None:
